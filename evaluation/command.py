@@ -47,7 +47,7 @@ USED_BY = {
     "--order": _SEARCHING,
     "--repeats": ("positions", "integration", "context-length", "distractors"),
     "--fill": ("diversity", "pooled-levels", "summaries"),
-    "--document-embedder": ("sources", "hsrdr", *_PIPELINE),
+    "--document-embedder": ("sources", *_PIPELINE),
     "--passage-embedder": _PIPELINE,
 }
 """The experiments to which an option applies."""

@@ -159,17 +159,16 @@ class Comparison:
             differences: Whether paired differences have lines of their own, without tests.
         """
         nothing = Estimate(float("nan"), float("nan"), float("nan"))
-        lines = [
-            (line, *(number(row.get(name, nothing), percent=percent) for name in self.columns))
-            for line, row in self.estimates.items()
-        ]
+        lines = []
+        for line, row in self.estimates.items():
+            lines.append((line, *(number(row.get(name, nothing), percent=percent) for name in self.columns)))
         if differences:
             for label, tests in self._by_lines().items():
                 shown = {name: number(t.difference, percent=percent, signed=True) for name, t in tests.items()}
                 lines.append((label, *(shown.get(name, "") for name in self.columns)))
         return Table(title, (head, *self.columns), tuple(lines), f"{note} {intervals}".strip())
 
-    def differences(self, title: str, note: str = "", *, head: str = "") -> Table:
+    def differences(self, title: str, note: str = "") -> Table:
         """Return a table of paired differences in points, one line each, with wins and losses."""
         lines = []
         for name, test in self.tests.items():
@@ -180,9 +179,9 @@ class Comparison:
             f"{note} Difference in points, paired over the questions [95 %: bootstrap]; p: the exact sign test, of "
             f"right and wrong answers McNemar's; p (Holm): corrected for the {len(lines)} comparisons of this table."
         )
-        return Table(title, (head, "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
+        return Table(title, ("", "difference", "win", "tie", "lose", "p", "p (Holm)"), tuple(lines), note.strip())
 
-    def difference_grid(self, title: str, *, head: str = "systems") -> Table:
+    def difference_grid(self, title: str) -> Table:
         """Return a table with one line for each two compared lines.
 
         Each column has the difference in points and the corrected p-value.
@@ -195,7 +194,7 @@ class Comparison:
             for name in names:
                 cells += [number(tests[name].difference, percent=True, signed=True), p_value(tests[name].holm)]
             lines.append(tuple(cells))
-        heads = [head]
+        heads = ["systems"]
         for name in names:
             heads += [name, "p (Holm)"]
         note = f"Points, paired by question [95 %: bootstrap]; sign tests, corrected for the {len(self.tests)} of this "
@@ -211,7 +210,8 @@ class Comparison:
             percent: Columns of shares, shown times 100.
         """
         tests = {cells[0]: self.tests[name] for name, cells in self.pairs.items()}
-        compared = [column for column in self.columns if any(cell[1] == column for cell in tests)]
+        tested = {column for _, column in tests}
+        compared = [column for column in self.columns if column in tested]
         lines = []
         for line, row in self.estimates.items():
             cells = [number(row[name], percent=name in percent) for name in self.columns]
@@ -274,11 +274,14 @@ class Comparison:
     ) -> BarPlot:
         """Return a bar plot of the means: a group of bars for each column, or, if `turned`, each line."""
         estimates, axis = self.estimates, PlotAxis(label, percent=percent)
+        series = []
         if turned:
-            series = tuple(PlotSeries(name, tuple(row[name] for row in estimates.values())) for name in self.columns)
-            return BarPlot(title, axis, tuple(estimates), series, note=note)
-        series = tuple(PlotSeries(line, tuple(row[name] for name in self.columns)) for line, row in estimates.items())
-        return BarPlot(title, axis, tuple(self.columns), series, note=note)
+            for name in self.columns:
+                series.append(PlotSeries(name, tuple(row[name] for row in estimates.values())))
+            return BarPlot(title, axis, tuple(estimates), tuple(series), note=note)
+        for line, row in estimates.items():
+            series.append(PlotSeries(line, tuple(row[name] for name in self.columns)))
+        return BarPlot(title, axis, tuple(self.columns), tuple(series), note=note)
 
     def lines(
         self,

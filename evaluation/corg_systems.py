@@ -35,7 +35,7 @@ from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
 from evaluation.stages import MeteredReader, TurnStages
 from evaluation.vector_cache import CachedEmbedder
-from preflight_rag.corg.composition import undescribed
+from preflight_rag.corg.undescribed import undescribed
 from preflight_rag.library.search.diversity import mmr, unit_scaled
 from preflight_rag.models.opening import open_embedder
 from preflight_rag.models.protocol import Reader
@@ -194,7 +194,8 @@ class SystemArms:
 
     def arms(self, names: Sequence[str] = SYSTEMS) -> list[Arm]:
         """Return the arms in the order in which they must be asked."""
-        return [self.arm(name) for name in (CORG, *(name for name in names if name != CORG))]
+        others = [name for name in names if name != CORG]
+        return [self.arm(name) for name in (CORG, *others)]
 
     def arm(self, name: str) -> Arm:
         """Return one system as an arm."""
@@ -280,10 +281,12 @@ class SystemArms:
         return [group for group in groups if group]
 
     def _vector(self, question: str, source: Source) -> np.ndarray:
+        """Return the mean vector of a context's sentences; zeros without sentences."""
         mean_vector = self._sentences.contexts.read(question, source).mean
         return np.zeros(self._sentences.embedder.dimension) if mean_vector is None else mean_vector
 
     def _similarity(self, question: str, source: Source) -> float:
+        """Return the score of a context's best sentence; 0 without one."""
         best = self._sentences.contexts.read(question, source).best
         return best.score if best else 0.0
 

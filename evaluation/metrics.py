@@ -43,7 +43,9 @@ def measure_rankings(
 
     parsed = {name: ir_measures.parse_measure(name) for name in measures}
     asked = {query: dict(qrels.get(query, {})) for query in rankings}
-    run = {query: {name: float(-rank) for rank, name in enumerate(ranking)} for query, ranking in rankings.items()}
+    run = {}
+    for query, ranking in rankings.items():
+        run[query] = {name: float(-rank) for rank, name in enumerate(ranking)}
     values = {name: dict.fromkeys(rankings, 0.0) for name in measures}
     names = {measure: name for name, measure in parsed.items()}
     for metric in ir_measures.iter_calc(list(parsed.values()), asked, run):
@@ -139,11 +141,13 @@ def roc_area_gain(score: Sequence[float], other: Sequence[float], issue: Sequenc
 
 
 def _f1(flagged: np.ndarray, issue: np.ndarray) -> np.ndarray:
+    """Return the F1 of a prediction, along the last axis."""
     hits = (flagged & issue).sum(axis=-1)
     return _ratio(2 * hits, flagged.sum(axis=-1) + issue.sum(axis=-1))
 
 
 def _roc_area(score: np.ndarray, issue: np.ndarray) -> np.ndarray:
+    """Return the area under the ROC curve, along the last axis."""
     from scipy.stats import rankdata
 
     positives = issue.sum(axis=-1)
@@ -153,6 +157,7 @@ def _roc_area(score: np.ndarray, issue: np.ndarray) -> np.ndarray:
 
 
 def _ratio(numerator: Any, denominator: Any) -> np.ndarray:
+    """Return the elementwise quotient; NaN for a denominator of 0."""
     undefined = np.full(np.shape(numerator), np.nan)
     result: np.ndarray = np.divide(numerator, denominator, out=undefined, where=np.asarray(denominator) != 0)
     return result

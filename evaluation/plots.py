@@ -255,6 +255,7 @@ def _place(place: str | float) -> str:
 
 
 def _check(title: str, places: Iterable[str | float], series: Iterable[PlotSeries]) -> None:
+    """Raise an error unless each series has one value for each place."""
     count = len(tuple(places))
     for one in series:
         if len(one.values) != count:

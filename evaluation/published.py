@@ -33,8 +33,11 @@ def beside(
         here: Data, size and model of this run.
         only: Parts of the names of the tables that this run reproduces; all if empty.
     """
-    tables = (t for t in PUBLISHED.get(experiment, ()) if not only or any(part in t.where for part in only))
-    return tuple(_beside(table, ours, here) for table in tables)
+    tables = []
+    for table in PUBLISHED.get(experiment, ()):
+        if not only or any(part in table.where for part in only):
+            tables.append(_beside(table, ours, here))
+    return tuple(tables)
 
 
 def _beside(published: PublishedTable, ours: Mapping[str, Mapping[str, Estimate]], here: str) -> Table:

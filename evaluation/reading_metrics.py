@@ -54,6 +54,7 @@ def words_of(text: str) -> str:
 
 
 def _word_f1(predicted: Sequence[str], answer: Sequence[str]) -> float:
+    """Return the F1 of the words of two texts."""
     if not predicted or not answer:
         return float(predicted == answer)
     shared = sum((Counter(predicted) & Counter(answer)).values())

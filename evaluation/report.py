@@ -256,6 +256,7 @@ def figures(estimates: dict[str, Estimate]) -> dict[str, Any]:
 
 
 def _markdown(report: Report) -> Iterator[str]:
+    """Yield a report's lines in Markdown."""
     yield f"## {report.experiment}: {report.dataset}\n\n{report.about}\n"
     for table in report.tables:
         yield f"**{table.title}**\n"

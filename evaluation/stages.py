@@ -89,31 +89,31 @@ class MeteredReader:
         return self.reader.by_rule
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """As `Reader.answer`."""
+        """Answer as `Reader.answer` does, and record the cost."""
         asked = self.reader.answer(question=question, sources=sources, options=options)
         return await self._count("answer", asked, [question, *options, *texts(sources)])
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """As `Reader.extract`."""
+        """Extract as `Reader.extract` does, and record the cost."""
         asked = self.reader.extract(question=question, sources=sources, options=options)
         return await self._count("extract", asked, [question, *options, *texts(sources)])
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """As `Reader.reduce`."""
+        """Reduce as `Reader.reduce` does, and record the cost."""
         asked = self.reader.reduce(question=question, extracts=extracts, options=options)
         return await self._count("reduce", asked, [question, *options, *(extract.text for extract in extracts)])
 
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """As `Reader.relate`."""
+        """Relate as `Reader.relate` does, and record the cost."""
         asked = self.reader.relate(question=question, pivot=pivot, others=others, printed=printed)
         reply = await self._count("relate", asked, [question, *texts([pivot, *others])])
         self.unread |= {frozenset({pivot.n, other.n}) for other in others if other.n not in reply.value.kinds}
         return reply
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """As `Reader.answer_group`."""
+        """Answer as `Reader.answer_group` does, and record the cost."""
         asked = self.reader.answer_group(question=question, sources=sources, plural=plural)
         return await self._count("answer_group", asked, [question, *texts(sources)])
 
@@ -307,14 +307,14 @@ def map_reduce(reader: Reader, size: int = PARTITION, name: str = MAP_REDUCE) ->
     return Arm(name, answer)
 
 
-def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]], name: str = "") -> Arm:
-    """Return the arm with other passages than all arms share, recorded in its answer."""
+def on_passages(arm: Arm, passages: Callable[[Sample, Sequence[Source]], Sequence[Source]]) -> Arm:
+    """Return an arm that reads other passages than the other arms do; its answer records them."""
 
     async def answer(question: Sample, sources: Sequence[Source]) -> ArmAnswer:
         own = tuple(passages(question, sources))
         return replace(await arm.answer(question, own), passages=own)
 
-    return Arm(name or arm.name, answer)
+    return Arm(arm.name, answer)
 
 
 def closed_book(asking: Asking) -> Arm:

@@ -57,12 +57,12 @@ class CachedEmbedder(Embedder):
         self._database.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the cache's file."""
         self._database.close()
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The embedder's."""
+        """The tokenizer of the embedder."""
         return self.embedder.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -87,6 +87,7 @@ class CachedEmbedder(Embedder):
         return np.frombuffer(found, dtype="<f4").reshape(len(keys), self.dimension).astype(np.float32)
 
     def _vector(self, key: bytes) -> bytes | None:
+        """Return a stored vector; None without one."""
         with self._lock:
             row = self._database.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]

@@ -155,11 +155,15 @@ def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
         var_child_runnable_config.reset(before)
 
 
+def _listens(handler: object) -> bool:
+    """Return whether a callback handler is the one of LangGraph's stream mode `messages`."""
+    return any(kind.__name__ == _HANDLER for kind in type(handler).__mro__)
+
+
 def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
     """Return the part of the answer that the listening stream has shown; an empty one at the beginning of a turn."""
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
-    listening = (each for each in handlers if any(kind.__name__ == _HANDLER for kind in type(each).__mro__))
-    if (handler := next(listening, None)) is None:
+    if (handler := next(filter(_listens, handlers), None)) is None:
         return None
     graph = str((config.get("metadata") or {}).get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
     answers = _STREAMED.setdefault(handler, {})

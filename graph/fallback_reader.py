@@ -43,12 +43,12 @@ class FallbackReader:
 
     @property
     def name(self) -> str:
-        """The name in receipts."""
+        """The name of the reader in receipts."""
         return self._now().name
 
     @property
     def by_rule(self) -> bool:
-        """Whether the model is lost."""
+        """Whether the model was given up, so that answers are made by rule."""
         return self._now().by_rule
 
     @property

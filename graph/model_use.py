@@ -43,7 +43,7 @@ def is_lost(error: PreflightError) -> bool:
 
 @dataclass(frozen=True)
 class ModelUse:
-    """How a turn uses its model.
+    """The limits and options with which a turn uses its model.
 
     Attributes:
         sampling: Options of each call, as LangChain's chat models take them, such as `{"temperature": 0.2}`.

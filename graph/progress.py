@@ -51,7 +51,7 @@ BEGINS: dict[str, str | Callable[[Mapping[str, Any]], str]] = {
 
 
 class Parts:
-    """Counts the finished parts of each fan-out; parts of one step share its checkpoint's id."""
+    """Counts the finished parts of each fan-out; parts of one step share its checkpoint id."""
 
     def __init__(self) -> None:
         self._done: OrderedDict[tuple[str, str], int] = OrderedDict()

@@ -89,6 +89,7 @@ def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
 
 @lru_cache(maxsize=4)
 def _extractive(name: str) -> ExtractiveReader | None:
+    """Return the extractive reader of a name, opened once."""
     from preflight_rag.models.opening import open_extractive_reader
 
     return open_extractive_reader(name)

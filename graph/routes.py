@@ -16,7 +16,7 @@ from langgraph.types import Send
 
 from preflight_rag.graph.progress import ROUTES
 from preflight_rag.state.schema import PassageRef
-from preflight_rag.state.views import Chosen, Found, GroupView, Heard, Onward, Organised, Partition, Routed
+from preflight_rag.state.views import Chosen, Decided, Found, GroupView, Onward, Organised, Partition, Routed
 
 Branches = dict[Hashable, str]
 NOTHING = "nothing found"
@@ -77,11 +77,8 @@ class Edge(Runnable[Any, Any]):
         return self._choose(input)
 
 
-def after_rewrite(state: Heard) -> Literal["question", "conversation", "documents", "metadata"]:
-    """Send a question to retrieval.
-
-    A message about the conversation or the documents goes to the stage that answers it.
-    """
+def after_rewrite(state: Decided) -> Literal["question", "conversation", "documents", "metadata"]:
+    """Return the node after `rewrite`: that of a question, or of a message that needs no retrieval."""
     name = state["decision"].get("name")
     if name == "listing":
         return "documents"

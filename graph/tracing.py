@@ -80,7 +80,7 @@ class StageSpan:
         self._span = span
 
     def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
-        """Record what the stage read, its cost and its decision."""
+        """Record in the span what the stage read, its cost and its decision."""
         if self._span is None:
             return
         passages = update.get("passage_refs", state.get("passage_refs"))

@@ -294,7 +294,7 @@ class Turns:
         return TurnStart(turn, ask, reader, given(ask))
 
     async def _caught_up(self, last: Turn | None) -> Turn | None:
-        """Return the last turn.
+        """Return the thread's last turn, after the ledger has been brought up to date with the checkpoints.
 
         If its process ended between the answer and its row in the ledger, that row is written now.
         """

@@ -27,7 +27,7 @@ NO_MENTION = "No document that was searched mentions {named}."
 
 
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
-    """Answer that there is no answer, and name the partitions that could not be read."""
+    """Say that the documents do not answer, and name the partitions that could not be read."""
     question = state.get("standalone_question", "")
     likeness = [ref["cosine"] for ref in state["passage_refs"] if ref.get("cosine")]
     # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
@@ -59,9 +59,9 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
 
 
 def _share_words(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage holds half of the question's words.
+    """Return whether a passage contains half of the question's words.
 
-    A form or table may be near without being like a sentence.
+    A form or table may be relevant without being similar to a sentence.
     """
     asked = set(words(question))
     return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) >= len(asked) for source in sources)

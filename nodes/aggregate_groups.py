@@ -21,10 +21,10 @@ from preflight_rag.state.views import Answered
 
 
 async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
-    """Put the groups' answers together; when the reader found nothing in any group, the turn abstains.
+    """Combine the groups' answers; if the reader found nothing in any group, the turn abstains.
 
     Raises:
-        AllPartitionsFailed: No group could be answered, and what is wrong with the model would be so of any other call.
+        AllPartitionsFailed: No group could be answered, and any other call of the model would fail, too.
     """
     drafts = sorted(state["group_drafts"], key=lambda draft: draft["group"])
     statuses = {draft["status"] for draft in drafts}
@@ -69,9 +69,9 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
 
 
 def _without_groups(state: Answered, context: Context) -> State:
-    """Return the update of a turn whose groups gave nothing.
+    """Return the update of a turn whose groups gave no answer.
 
-    It holds map/reduce's answer, or a plain one from the first passages.
+    It contains map/reduce's answer, or a plain one from the first passages.
     """
     before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
     if before and direct is not None and direct.found and direct.text:

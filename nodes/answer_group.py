@@ -18,7 +18,7 @@ from preflight_rag.state.views import GroupView
 
 
 async def answer_group(state: GroupView, runtime: Runtime[Context]) -> State:
-    """Answer from one group, in the plural if it has several contexts; a failure is a gap of this group alone.
+    """Answer from one group, in the plural if it has several contexts; a failure is a gap of this group only.
 
     If the question has options, each group chooses one by itself.
     """

@@ -55,14 +55,14 @@ from preflight_rag.text.citations import is_verifiable
 
 
 async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
-    """Have the reader answer from the passages in fused order, and decide where the turn goes."""
+    """Have the reader answer from all passages in fused order, and decide which stage follows."""
     if current_route(state["decision"], state["escalations"]) == "corg":
         return await answer_only_group(state, runtime.context)
     return await answer_all_passages(state, runtime.context)
 
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
-    """Answer by the route plain, which may find that a dearer route is needed."""
+    """Answer on the plain route, and decide whether a more expensive route is needed."""
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
@@ -101,7 +101,7 @@ def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
 async def _written(
     writing: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
 ) -> Reply[Draft]:
-    """Return the model's draft, or the beginning of one, once the passages have been read in parallel."""
+    """Return the model's draft, or its beginning, once the passages have been read in parallel."""
     try:
         reply = await writing
     except ModelError as error:
@@ -116,20 +116,21 @@ async def _written(
 
 
 def _compares(state: Chosen, context: Context) -> bool:
-    """Return whether to compare an answer with the passages' own answers; a rule's answer was made from those."""
+    """Return whether to compare the answer with the passages' own answers; a reader by rule made it from those."""
     reads = context.extractive is not None and not context.reader.by_rule and not state["options"]
     return reads and len(state["passage_refs"]) > context.settings.partition_size
 
 
 def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -> asyncio.Future[None] | None:
-    """Begin to read the passages while the model writes, where its answer will be held against them.
+    """Start to read the passages while the model writes, if its answer will be compared with them.
 
-    The readings are kept; what stands in the way of one is met again where it is used.
+    The readings are cached; an error is ignored here, since the comparison meets it again.
     """
     if not _compares(state, context):
         return None
 
     def read() -> None:
+        """Read the passages with the extractive reader."""
         with suppress(ExtractiveReaderError):
             context.extractive.read(pairs(state["standalone_question"], sources))
 
@@ -139,10 +140,7 @@ def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -
 def _second_look(
     state: Chosen, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any], context: Context
 ) -> State:
-    """Return the step that the look at an answer calls for, with the partitions that are read.
-
-    Return nothing where it stands.
-    """
+    """Return the update for an escalation, if the plain answer calls for one; an empty update if it stands."""
     question, elsewhere, settings = state["standalone_question"], None, context.settings
     verifiable = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
     if verifiable and _compares(state, context):
@@ -158,7 +156,7 @@ def _second_look(
 
 
 def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
-    """Return a reply over passages of which none bears on the question; nothing is found where none supports it."""
+    """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it."""
     draft, text = reply.value, answer_text.get()
     if draft.found and is_verifiable(draft, {source.n: source.text for source in sources}):
         text.show()
@@ -171,9 +169,9 @@ def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
 async def _checked_meanwhile(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
-    """Return the decision with what the extractive reader finds while the model writes.
+    """Return the route decision that the extractive reader makes while the model already writes its answer.
 
-    On COrg's route the call is over.
+    If the route becomes COrg, the model's call is cancelled.
     """
     text, certain, shown = answer_text.get(), False, False
     text.keep_back()
@@ -196,10 +194,10 @@ async def _checked_meanwhile(
 
 
 def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
-    """Return what a cancelled or unused call has cost; an estimate for one without a reply.
+    """Return the cost of a cancelled or unused call; an estimate if it gave no reply.
 
     Raises:
-        Exception: It ended with an error that is no model's.
+        Exception: The call ended with an error that is not the model's.
     """
     if call.cancelled():
         return Usage(calls=1, input_tokens=sum(ref["tokens"] for ref in refs), estimated=True)
@@ -212,10 +210,7 @@ def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
-    """Answer from the only group, whose contexts do not contradict each other.
-
-    A multiple-choice question is answered from it too.
-    """
+    """Answer from the only group, whose contexts do not contradict each other, also a multiple-choice question."""
     sources = contexts_of(await context.sources(state["passage_refs"]))
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
@@ -239,9 +234,9 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
 
 
 def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
-    """Return the part of the reply that was written; where there is none, an answer from the contexts' notes.
+    """Return the written part of a reply that was cut off; if nothing was written, an answer from the notes.
 
-    Where none came in time the group has failed, and the turn goes back to fewer passages.
+    If there are no notes either, the group has failed, and the turn continues with fewer passages.
     """
     try:
         return unfinished(error, options), "answered"
@@ -254,6 +249,7 @@ def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], Gro
 
 
 def _drafted(reply: Reply[Draft]) -> State:
+    """Return the update with a draft and its cost."""
     return {
         "draft": reply.value.dump(),
         "gaps": [{"stage": "answer_plain", "item": "reply", "error": note} for note in reply.notes],

@@ -16,7 +16,8 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import adds_nothing, names_nobody, repeats, shown_again
+from preflight_rag.conversation.follow_ups import names_nobody
+from preflight_rag.conversation.repeated_answers import adds_nothing, repeats, shown_again
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
 from preflight_rag.models.reading.statements import check, uncited_statements
@@ -33,7 +34,7 @@ from preflight_rag.text.headers import NOTHING_SAYS_IT, UNRESOLVED, why_unclaime
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
-    """Turn the draft into the answer that the person reads."""
+    """Turn the draft into the final answer, with verified citations."""
     context, draft, refs = runtime.context, Draft.load(state["draft"]), state["passage_refs"]
     passages = {ref["rank"]: passage for ref, passage in zip(refs, await context.passages(refs), strict=True)}
     text, notes = attributed(draft.text, passages)
@@ -94,9 +95,9 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
 
 
 def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:
-    """Return whether a language model's answer cites no passage, nor does any that it read say the same.
+    """Return whether a language model's answer cites no passage, and no passage says the same.
 
-    A choice among options is one whatever supports it.
+    A choice among options counts as cited.
     """
     is_answer = draft.claims and draft.found and not draft.choice
     return is_answer and not numbers and not context.reader.by_rule

@@ -19,7 +19,7 @@ NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
 
 
 async def clarify(state: Unclear, runtime: Runtime[Context]) -> State:
-    """Wait for a reply that names choices; repeat the question after a reply that names none."""
+    """Wait for a reply that names choices; ask again after a reply that names none."""
     asked = {"question": state["question"], "choices": state["choices"]}
     choices = [Choice.model_validate(choice) for choice in state["choices"]]
     labels = chosen(interrupt(asked), choices)

@@ -23,7 +23,7 @@ from preflight_rag.text.citations import renumbered, unknown_citation
 
 
 async def converse(state: Talked, runtime: Runtime[Context]) -> State:
-    """Have the reader reply from the last answer's sources and earlier messages, and check the citations again."""
+    """Have the reader reply from the last answer's sources and earlier messages, with verified citations."""
     context, known = runtime.context, state.get("earlier")
     earlier, talk = earlier_answer(known), Talk.load(state["talk"])
     history = past_messages(messages_before(state["messages"]), state["question"])
@@ -72,6 +72,7 @@ async def _cited(
 
 
 async def _stands(citation: Citation, context: Context) -> bool:
+    """Return whether a citation's quote is still in the stored passage."""
     try:
         passages = await asyncio.to_thread(context.library.passages, [citation.passage_id])
     except LibraryCorrupt:

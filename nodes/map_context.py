@@ -16,7 +16,7 @@ from preflight_rag.state.views import Partition
 
 
 async def map_context(state: Partition, runtime: Runtime[Context]) -> State:
-    """Extract from one partition; a failure is a gap of this partition alone."""
+    """Extract the evidence in one partition; a failure is a gap of this partition only."""
     number = state["partition"]
     sources = await runtime.context.sources(state["passage_refs"])
     try:

@@ -19,7 +19,7 @@ from preflight_rag.state.views import Unorganised
 
 
 async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> State:
-    """Group the contexts by their relations (COrg, section 4); no reader is asked."""
+    """Group the contexts by their relations (COrg, section 4), without calling the reader."""
     contexts, settings = [ContextNote.load(note) for note in state["contexts"]], runtime.context.settings
     organisation = await asyncio.to_thread(
         organise,

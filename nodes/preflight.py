@@ -30,7 +30,7 @@ from preflight_rag.state.views import Retrieved
 
 
 async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
-    """Choose the route and say why; `unchecked` tells the answering stage to compare the passages' answers as well."""
+    """Choose the route and its reason; `unchecked` tells the answering stage to compare the passages' answers."""
     context = runtime.context
     refs, note = await _with_both_sides(state, context)
     sources = await context.sources(refs)
@@ -46,13 +46,10 @@ async def preflight(state: Retrieved, runtime: Runtime[Context]) -> State:
 
 
 async def _with_both_sides(state: Retrieved, context: Context) -> tuple[list[PassageRef], str]:
-    """Return the passages that go on, and a note where others than those planned do.
+    """Return the passages to pass on; if others than planned, with a note that says why.
 
-    A slow model is given few passages, which cannot contradict each other if they are one. Where all that were asked
-    for seem to, one passage of each side is read, or none by the model.
-
-    Raises:
-        ReadsTooSlowly: There is no time for two passages; the turn goes on with what the documents say.
+    A slow model is given few passages. If the requested passages contradict each other, one passage of each side is
+    among the few.
     """
     planned, unread, settings = state["passage_refs"], state.get("unread_refs") or [], context.settings
     if not unread or settings.route != "auto" or not settings.corg:
@@ -88,7 +85,7 @@ async def _with_both_sides(state: Retrieved, context: Context) -> tuple[list[Pas
 def _sides(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], context: Context
 ) -> tuple[tuple[PassageRef, PassageRef], str] | None:
-    """Return two passages that disagree the most, the best of all among them, and why; None where nothing does."""
+    """Return the two passages that disagree most clearly, and the reason; None if none do."""
     why = comparing(read_signals(question, refs, sources, context.extractive), context.settings)
     pairs = [
         (read_signals(question, [refs[0], ref], [sources[0], source], context.extractive).score, -ref["rank"], ref)
@@ -101,7 +98,7 @@ def _sides(
 
 
 def _has_time(refs: Sequence[PassageRef], context: Context) -> bool:
-    """Return whether the model is expected to read passages at once, and answer, before its time is over."""
+    """Return whether the model is expected to read the passages in one call, and answer, within its time."""
     speed, tokens = speed_of(context.reader), sum(ref["tokens"] + TAG_TOKENS for ref in refs)
     if speed is None:
         return True
@@ -109,7 +106,7 @@ def _has_time(refs: Sequence[PassageRef], context: Context) -> bool:
 
 
 def _in_time(decision: RouteDecision, refs: Sequence[PassageRef], context: Context) -> RouteDecision:
-    """Return the decision, with plain in place of a dearer route that is too slow here and was not forced."""
+    """Return the decision, with plain in place of a more expensive route that is too slow here and was not forced."""
     speed, tokens = speed_of(context.reader), sum(ref["tokens"] for ref in refs)
     if speed is None or decision.forced or decision.name not in ("map_reduce", "corg"):
         return decision
@@ -123,6 +120,7 @@ def _in_time(decision: RouteDecision, refs: Sequence[PassageRef], context: Conte
 def _decided(
     question: str, refs: Sequence[PassageRef], sources: Sequence[Source], context: Context
 ) -> tuple[RouteDecision, bool]:
+    """Return the preflight's decision, and whether the passages' answers are still to be compared."""
     is_sure = context.settings.route == "auto" and isinstance(context.library, PhraseSearch)
     if is_sure and refs and (strings := unmentioned(question, sources)):
         return unmentioned_decision(strings, context.settings), False

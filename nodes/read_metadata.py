@@ -20,7 +20,7 @@ from preflight_rag.text.citations import find_citation
 
 
 async def read_metadata(state: LookedUp, runtime: Runtime[Context]) -> State:
-    """Answer from the card of the document that is meant, or pass the question on."""
+    """Answer from the metadata card of the document that the question means, or leave the question to retrieval."""
     context = runtime.context
     lookup = Lookup.load(state["lookup"])
     where, _ = read_filter(context.settings)

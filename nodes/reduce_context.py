@@ -31,10 +31,10 @@ FOUND_SO_FAR = "This is what the passages say, part by part; no answer was made 
 
 
 async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
-    """Drop empty extracts and have the reader combine the rest into one answer; without any left, no reader is asked.
+    """Have the reader combine the extracts that are not empty into one answer; without any, do not call it.
 
     Raises:
-        AllPartitionsFailed: No partition could be read, and what is wrong with the model would be so of any other call.
+        AllPartitionsFailed: No partition could be read, and any other call of the model would fail, too.
     """
     extracts = sorted(map(Extract.load, state["extracts"]), key=lambda extract: extract.partition)
     first = first_answer(state.get("draft"), state.get("escalations") or [])
@@ -74,7 +74,7 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
 
 
 def _without_extracts(state: Mapped) -> State:
-    """Return the update where no partition gave anything: the earlier plain answer, or one from the first partition."""
+    """Return the update if no partition has an extract: the earlier plain answer, or the first partition's."""
     before = state.get("escalations") or []
     if before and state.get("draft"):
         draft, step = Draft.load(state["draft"]), plain_stands("map_reduce", before[-1]["from"])
@@ -89,7 +89,7 @@ def _without_extracts(state: Mapped) -> State:
 
 
 def _with_first(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
-    """Return the state in which a first answer stands: the other passages say nothing about the question."""
+    """Return the update with a first answer, about which the other passages say nothing."""
     before = state.get("escalations") or []
     step = first_stands(
         before[-1],
@@ -102,7 +102,7 @@ def _with_first(state: Mapped, first: Draft, sources: Sequence[Source], *, is_su
 
 
 def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
-    """Return the beginning of an answer that was cut off; where there is none, what the partitions say."""
+    """Return the beginning of an answer that was cut off; if there is none, the partitions' extracts."""
     try:
         return unfinished(error, options)
     except ModelError:
@@ -110,7 +110,7 @@ def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str
 
 
 def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
-    """Return the partitions' extracts one below the other, as evidence: nobody has weighed them."""
+    """Return the partitions' extracts one after another, as evidence without a claim."""
     quotes = tuple(chain.from_iterable(extract.quotes for extract in extracts))
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
     used_up = isinstance(error, BudgetUsedUp)
@@ -120,7 +120,7 @@ def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft
 
 
 def _with_sources(state: Mapped, extracts: Sequence[Extract], sources: Sequence[Source]) -> list[Extract]:
-    """Return the extracts with the passages that they were made of: a reader may answer from these."""
+    """Return the extracts with their passages, because a reader by rule answers from these."""
     by_rank, parts = {source.n: source for source in sources}, state["partitions"]
     extracts_with_sources = []
     for extract in extracts:

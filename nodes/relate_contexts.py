@@ -34,6 +34,7 @@ async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
     unread = sorted(size.keys() - set(chain.from_iterable(ranks.values())))
 
     def report(done: int) -> None:
+        """Report how many contexts are related."""
         note = f"comparing documents: {done} of {len(sources)}"
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 

@@ -26,7 +26,7 @@ from preflight_rag.text.words import words
 
 
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
-    """Retrieve the passages for the turn, and keep the dense and the lexical ranking that were fused."""
+    """Retrieve the passages for the turn, and store the dense and the lexical ranking."""
     context = runtime.context
     settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)
@@ -48,7 +48,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
 
 
 def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
-    """Return the settings used for the search, the retrieval, and the passages that are kept from the model."""
+    """Return the settings used for the search, the retrieval, and the passages withheld from the model."""
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
     if _may_choose(settings, state["queries"], context):
         whole = settings.model_copy(update={"k": context.asked_k or context.settings.k, "budget_tokens": None})
@@ -63,16 +63,17 @@ def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval,
 
 
 def _may_choose(settings: Settings, queries: Sequence[str], context: Context) -> bool:
-    """Whether a reading may choose among the passages; a reader that goes by rule reads them all."""
+    """Return whether a reading may choose among the passages; a reader by rule reads them all."""
     chooses = context.extractive is not None and context.reader is not None and not context.reader.by_rule
     limited = settings.budget_tokens is not None or settings.k < (context.asked_k or context.settings.k)
     return chooses and limited and may_choose(settings, queries)
 
 
 def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
-    """What is found with these settings, in the document that a follow-up goes on about where it is about that."""
+    """Return the passages found with these settings; for a follow-up on one document, first within that one."""
 
     def found_in(documents: Sequence[str]) -> Retrieval:
+        """Return the passages found in some documents; in all if none are given."""
         return retrieve_passages(
             context.library,
             state["queries"],
@@ -90,9 +91,9 @@ def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
 
 
 def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[PassageRef]:
-    """Return the passages that were asked for and that a slow model has no time for, numbered after those it reads.
+    """Return the requested passages that a slow model has no time for, numbered after those that it reads.
 
-    The preflight looks at them: among the few that are read none may contradict another.
+    The preflight looks at them, too: the few that are read may be too few to contradict each other.
     """
     asked = context.settings.model_copy(update={"k": context.asked_k, "budget_tokens": None, "pubmed": False})
     _, retrieval, _ = _retrieved(state, replace(context, settings=asked, pubmed=None, asked_k=None))
@@ -103,14 +104,14 @@ def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[Passage
 
 
 def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
-    """Return whether some passages were found, and hold the names that a follow-up brings in."""
+    """Return whether any passage was found and contains the names that a follow-up introduces."""
     text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
     present = frozenset(words(text))
     return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
 
 
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:
-    """Return the settings for a question about the only document that it names, or goes on about."""
+    """Return the settings for a question about one document, limited to that document."""
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})

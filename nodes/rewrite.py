@@ -29,7 +29,7 @@ from preflight_rag.state.views import Asked
 
 
 async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
-    """Turn the last message and the conversation before it into one standalone question, its parts and expressions."""
+    """Turn the last message, given the conversation, into one standalone question with its parts and expressions."""
     context, settings = runtime.context, runtime.context.settings
     options = options_of(state.get("options"))
     question = last_question(state["messages"], settings.max_question_chars)
@@ -37,6 +37,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     known = _earlier_turn(state)
 
     def report(count: int) -> None:
+        """Report how many messages are condensed."""
         runtime.stream_writer(progress("rewrite", f"condensing {count} earlier messages"))
 
     short = await condense_history(context.reader, history, state.get("condensed"), settings, report)
@@ -89,7 +90,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
 
 
 def _searched(question: str, made: Rewrite) -> State:
-    """Return the channels that hold what is searched for."""
+    """Return the channels with the search question and its expressions."""
     standalone = normalised(made.question) or question
     return {
         "standalone_question": standalone,
@@ -112,7 +113,7 @@ def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
 
 
 def cleared() -> State:
-    """Return the channels that hold a single turn, at their initial values; every new channel belongs here."""
+    """Return the channels that belong to a single turn, at their initial values; every new channel belongs here."""
     return {
         "rungs": [],
         "passage_refs": [],

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Preflight:
-    """Questions and answers over a library. Open it with `Preflight.open`, as a context manager.
+    """Answers questions over a library. Open one with `Preflight.open`, as a context manager.
 
     Attributes:
         library: The collection.
@@ -175,7 +175,7 @@ class Preflight:
     def search(
         self, query: str, k: int | None = None, *, compare_answers: bool = False, **settings: Unpack[GivenWithoutK]
     ) -> SearchResult:
-        """Retrieve only: the rankings, the passages that would go on, and what preflight would do with them.
+        """Retrieve only: return the rankings, the passages that would be read, and the preflight's decision.
 
         Args:
             query: What to search for; it is not rewritten.
@@ -272,7 +272,7 @@ class Preflight:
         on_event: Callable[[Event], None] | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Answer:
-        """Take one turn.
+        """Answer a question in one turn of a conversation.
 
         Args:
             question: What to ask.
@@ -296,7 +296,7 @@ class Preflight:
         return self._answer(request, thread_id, on_event)
 
     def try_question(self, question: str, **settings: Unpack[GivenSettings]) -> Answer:
-        """Return what a turn without a language model comes to, which no conversation and no ledger keeps.
+        """Return the answer of one turn without a language model; no conversation and no ledger records the turn.
 
         Args:
             question: What to ask.
@@ -332,7 +332,7 @@ class Preflight:
         use: ModelUse | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Answer:
-        """`ask` for asynchronous code."""
+        """Answer a question as `ask` does, from asynchronous code."""
         turn = self.astream(
             question,
             thread_id=thread_id,
@@ -370,6 +370,7 @@ class Preflight:
         """
 
         def request() -> Ask:
+            """Return the request of the turn, with the given use of its model."""
             made = self._ask(question, options, history, model, discard, settings)
             return replace(made, use=use) if use else made
 
@@ -384,14 +385,16 @@ class Preflight:
         purses: Sequence[SharedBudget] = (),
         limit: int | None = None,
     ) -> tuple[str, Usage]:
-        """Return one call of the language model with messages of your own, on the loop that its turns run on.
+        """Call the language model once with the given messages, and return its reply and usage.
+
+        The call runs on the event loop of all turns.
 
         Args:
-            messages: What the model is sent.
-            model: Another model than the application's, by its name.
+            messages: The messages to send.
+            model: The name of another model than the application's.
             sampling: Options of the call, such as `{"temperature": 0.2}`.
-            purses: Who pays for it, besides what a turn may spend.
-            limit: Tokens that its reply is to have at most; None: as the model has it.
+            purses: Shared budgets that count the call, besides the limits of a turn.
+            limit: Most tokens of the reply; None for the model's own limit.
 
         Raises:
             UsageError: There is no language model.
@@ -414,6 +417,7 @@ class Preflight:
         )
 
         async def replies() -> AsyncGenerator[tuple[str, Usage], None]:
+            """Yield the only reply."""
             yield await reader.sampled(sampling or {}).limited(budget).complete(messages, limit=limit)
 
         async with aclosing(self._loop.iterate(replies())) as made:
@@ -422,7 +426,7 @@ class Preflight:
     def reply(
         self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None
     ) -> Answer:
-        """Answer what the thread's last turn has asked, and go on with that turn.
+        """Answer the clarifying question of a thread's last turn, and finish that turn.
 
         Args:
             thread_id: The conversation.
@@ -438,7 +442,7 @@ class Preflight:
         return self._answer(Choose(choice), thread_id, on_event)
 
     async def areply(self, thread_id: str, choice: str | Sequence[str]) -> Answer:
-        """`reply` for asynchronous code."""
+        """Answer a clarifying question as `reply` does, from asynchronous code."""
         return await _answer(self.astream_reply(thread_id, choice, tokens=False, progress=False))
 
     def astream_reply(
@@ -450,13 +454,13 @@ class Preflight:
         progress: bool = True,
         purses: Sequence[SharedBudget] = (),
     ) -> AsyncGenerator[Event, None]:
-        """`reply` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
+        """Yield the events of `reply`, as `astream` does; `purses` are shared budgets that count its calls, too."""
         from preflight_rag.graph.requests import Choose
 
         return self._stream(lambda: Choose(choice, purses), thread_id, tokens=tokens, progress=progress)
 
     def resume(self, thread_id: str, *, on_event: Callable[[Event], None] | None = None) -> Answer:
-        """Finish the thread's last turn where it was cut off."""
+        """Finish the thread's last turn from the stage at which it was interrupted."""
         from preflight_rag.graph.requests import Resume
 
         return self._answer(Resume(), thread_id, on_event)
@@ -464,7 +468,7 @@ class Preflight:
     def astream_resume(
         self, thread_id: str, *, tokens: bool = True, progress: bool = True, purses: Sequence[SharedBudget] = ()
     ) -> AsyncGenerator[Event, None]:
-        """`resume` as a stream of events, as `astream` gives them; `purses` pay for its calls, too."""
+        """Yield the events of `resume`, as `astream` does; `purses` are shared budgets that count its calls, too."""
         from preflight_rag.graph.requests import Resume
 
         return self._stream(lambda: Resume(purses), thread_id, tokens=tokens, progress=progress)
@@ -482,11 +486,11 @@ class Preflight:
 
     @property
     def ledger(self) -> Ledger:
-        """The record of all turns."""
+        """The store of all turns with their answers."""
         return self._open_turns().ledger
 
     def fork_thread(self, thread_id: str, turn: int, into: str) -> None:
-        """Begin a thread with another one's turns before `turn`, so that its question can be asked in another way.
+        """Begin a thread with a copy of another thread's turns before `turn`, to ask its question differently.
 
         Args:
             thread_id: The conversation, which stays as it is.
@@ -541,11 +545,12 @@ class Preflight:
         self.close()
 
     def _settings(self, changes: Mapping[str, Any]) -> Settings:
+        """Return the application's settings with the given changes, checked."""
         self._check_open()
         return narrowed(self.settings, changes)
 
     def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
-        """Return the answer to a request, for plain code, which waits for the loop that all turns run on."""
+        """Run a request from synchronous code and return its answer, waiting for the loop that all turns run on."""
         wait = self._lock_wait(request)
         turn = self._open_turns().run(
             request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None, progress=on_event is not None
@@ -555,9 +560,9 @@ class Preflight:
     async def _stream(
         self, request: Callable[[], Request], thread_id: str | None, *, tokens: bool, progress: bool
     ) -> AsyncGenerator[Event, None]:
-        """Yield the events of a request, for asynchronous code.
+        """Yield the events of a request for asynchronous code.
 
-        It is made, and may fail, when the first one is awaited.
+        The request is made, and may fail, when the first event is awaited.
         """
         made = request()
         self._check_open()
@@ -569,6 +574,7 @@ class Preflight:
                 yield event
 
     def _lock_wait(self, request: Request) -> float:
+        """Return how many seconds a request waits for its thread's lock."""
         from preflight_rag.graph.requests import Ask
 
         return (request.settings if isinstance(request, Ask) else self.settings).lock_wait
@@ -582,6 +588,7 @@ class Preflight:
         discard: bool,
         changes: GivenSettings,
     ) -> Ask:
+        """Return the request of a new turn, with the settings changed as given."""
         from preflight_rag.conversation.questions import check_options
 
         check_options(options)
@@ -636,19 +643,22 @@ class Preflight:
         return other
 
     def _is_open(self) -> bool:
+        """Return whether the application has not been closed."""
         return self._left_open.alive
 
     def _check_open(self) -> None:
+        """Raise LibraryClosed if the application was closed."""
         if not self._is_open():
             help = "Open it again with Preflight.open; a with block closes it at its end."
             raise LibraryClosed(f"the application over {self.folder} was closed", help=help)
 
     def _check_keeps_threads(self) -> None:
-        """Refuse to change a copy of conversations as if it were they themselves."""
+        """Raise an error if this is a read-only copy of the conversations: a change of the copy would be lost."""
         if not self.keeps_threads:
             raise LibraryError(f"the conversations of {self.folder} cannot be changed: it is read-only", help=READ_ONLY)
 
     def _open_turns(self) -> Turns:
+        """Return the runner of turns, made at first use."""
         self._check_open()
         with self._opening:
             if self._turns is None:
@@ -656,6 +666,7 @@ class Preflight:
             return self._turns
 
     async def _make_turns(self) -> Turns:
+        """Open the database of conversations and return the runner of turns over it."""
         from preflight_rag.graph.turns import Turns
         from preflight_rag.threads.thread_store import open_thread_store
 
@@ -675,7 +686,7 @@ class Preflight:
 
 
 def _check_address(threads: str | None) -> None:
-    """Raise UsageError unless conversations can be kept there; nothing is opened yet."""
+    """Raise UsageError unless `threads` is a place where conversations can be kept; nothing is opened yet."""
     if threads is not None:
         from preflight_rag.threads.thread_store import check_address
 
@@ -683,7 +694,7 @@ def _check_address(threads: str | None) -> None:
 
 
 def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitStack, library: Collection) -> None:
-    """Close what an application leaves open that is collected, or that lives until the program ends, and say so."""
+    """Close, with a warning, the resources of an application that was garbage-collected or left open at exit."""
     with suppress(Exception):  # at the end of the interpreter no thread can be begun any more
         if loop.begun and not loop.is_here():
             loop.call(resources.aclose())
@@ -697,17 +708,17 @@ def _close_left_open(folder: Path, loop: BackgroundLoop, resources: AsyncExitSta
 
 
 async def _close_connections(own: Reader, others: Mapping[str, Reader]) -> None:
-    """Close what readers have opened on the loop that runs; else it stays until Python collects their clients."""
+    """Close the connections that the readers opened on the running event loop."""
     for reader in (own, *others.values()):
         if (aclose := getattr(reader, "aclose", None)) is not None:
             await aclose()
 
 
 async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:
-    """Return the answer that a turn ends with; one that asks the person first is an error here.
+    """Return the answer that a turn ends with, passing each event on.
 
     Raises:
-        ReplyNeeded: The turn asks.
+        ReplyNeeded: The turn asks the person a question first.
     """
     outcome: Event | None = None
     async with aclosing(turn) as events:

@@ -32,7 +32,7 @@ class BackgroundLoop:
 
     @property
     def begun(self) -> bool:
-        """Whether anything was run."""
+        """Whether the event loop was started."""
         return self._loop is not None
 
     def is_here(self) -> bool:
@@ -49,12 +49,16 @@ class BackgroundLoop:
             raise
 
     async def iterate(self, source: AsyncIterator[T]) -> AsyncGenerator[T, None]:
-        """Iterate from another loop over what runs on this one; leaving cancels it and waits for its end."""
+        """Iterate, from another event loop, over a generator that runs on this one.
+
+        Leaving early cancels the generator and waits for its end.
+        """
         home = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
         pumping: list[asyncio.Task[Any] | None] = []
 
         async def pump() -> None:
+            """Pass the generator's items to the other loop's queue."""
             pumping.append(asyncio.current_task())
             how = _FAILED
             try:
@@ -93,11 +97,13 @@ class BackgroundLoop:
         loop.close()
 
     def _cancel(self, task: asyncio.Task[Any] | None) -> None:
+        """Cancel a task on the loop from any thread."""
         with self._lock:
             if self._loop is not None and task is not None:
                 self._loop.call_soon_threadsafe(task.cancel)
 
     def _submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Start the loop if necessary, and schedule a coroutine on it."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -107,9 +113,9 @@ class BackgroundLoop:
 
 
 async def _drained(queue: asyncio.Queue[Any]) -> bool:
-    """Return whether what fills the queue ends in time.
+    """Return whether the task that fills the queue ends in time.
 
-    `asyncio.wait_for` of Python 3.11 can swallow a cancellation.
+    It may not: `asyncio.wait_for` of Python 3.11 can swallow a cancellation.
     """
     try:
         async with asyncio.timeout(CANCEL_AGAIN_SECONDS):
@@ -121,6 +127,7 @@ async def _drained(queue: asyncio.Queue[Any]) -> bool:
 
 
 async def _wind_down(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the loop's remaining tasks, and shut down its generators and threads."""
     rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
     for task in rest:
         task.cancel()

@@ -126,6 +126,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    """Return the module's names, including those imported on first use."""
     return sorted([*globals(), *__all__])
 
 
@@ -166,6 +167,7 @@ def preflight_graph(
         each.context(**settings)
 
     def resolve(_: object) -> Context:
+        """Return the context of a run."""
         chosen, changes = _call(app, get_config(), settings)
         changes.pop("thread_id", None)
         return chosen.context(**changes)
@@ -197,12 +199,14 @@ def preflight_tool(
     """
 
     def turn(config: RunnableConfig) -> tuple[Preflight, dict[str, Any]]:
+        """Return the application that a run's config names, and the arguments of its `ask`."""
         chosen, changes = _call(app, config, settings)
         thread_id = changes.pop("thread_id", None) or _thread_of(config)
         # To its end, without asking back, whatever became of the turn before.
         return chosen, {**changes, "thread_id": thread_id, "discard": True, "clarify": False}
 
     def content_of(chosen: Preflight, answer: Answer) -> tuple[str, dict[str, Any]]:
+        """Return the tool's content, the answer with its sources, and its artifact."""
         shown = Answer.model_validate(names_of(chosen.library).shown(answer.model_dump()))
         sources = [
             f'[{c.n}] {inert_line(c.title or c.source)} ({inert_line(c.source)}): "{inert_line(c.quote)}"'
@@ -211,6 +215,7 @@ def preflight_tool(
         return "\n".join([shown.answer, *sources]), shown.model_dump()
 
     def run(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
+        """Answer a question synchronously; the tool's artifact is the answer as a dict."""
         try:
             chosen, changes = turn(config)
             with set_config_context(_apart(config)) as context:
@@ -219,6 +224,7 @@ def preflight_tool(
             raise ToolException(str(error)) from error
 
     async def arun(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
+        """Answer a question asynchronously, as `run` does."""
         try:
             chosen, changes = turn(config)
             with set_config_context(_apart(config)) as context:
@@ -250,6 +256,7 @@ def summarize_tool(
     """
 
     def run(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
+        """Summarise a document of the library synchronously; the tool's artifact is the summary as a dict."""
         from preflight_rag.conversation.listing import document_fits
         from preflight_rag.library.search.retrieval import read_filter
         from preflight_rag.summarize import unknown_document
@@ -273,6 +280,7 @@ def summarize_tool(
         return "\n".join([found.summary, *sources]), names.shown(found.model_dump())
 
     async def arun(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
+        """Summarise a document of the library asynchronously, as `run` does."""
         return await asyncio.to_thread(run, document_id, config)
 
     return _tool(run, arun, name, description)
@@ -281,10 +289,10 @@ def summarize_tool(
 def _call(
     app: Preflight | Mapping[str, Preflight], config: RunnableConfig, settings: Mapping[str, Any]
 ) -> tuple[Preflight, dict[str, Any]]:
-    """Return what a run's config chooses: the application and the changed settings, with `thread_id` if it is set.
+    """Return the application and the changed settings that a run's config chooses, with any `thread_id`.
 
     Raises:
-        UsageError: It chooses what it may not, or wrongly.
+        UsageError: The config sets something unknown, forbidden or invalid.
     """
     given = configured(config)
     chosen: Preflight = chosen_of(app, given.pop("library", None))
@@ -298,7 +306,7 @@ def _call(
 
 
 def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
-    """Return a tool with content and artifact, whose errors become its content."""
+    """Return a LangChain tool that returns content and artifact; the text of an error becomes the content."""
     return StructuredTool.from_function(
         run,
         arun,
@@ -310,7 +318,7 @@ def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, descript
 
 
 def _apart(config: RunnableConfig) -> RunnableConfig:
-    """Return the config of a turn inside an agent's run: its callbacks, except those that stream the agent's tokens."""
+    """Return the config of a turn inside an agent's run: the agent's callbacks, except those that stream its tokens."""
     callbacks = config.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
         callbacks = callbacks.copy()
@@ -321,9 +329,9 @@ def _apart(config: RunnableConfig) -> RunnableConfig:
 
 
 def _thread_of(config: RunnableConfig) -> str:
-    """Return the thread that a caller names who calls the tool by itself.
+    """Return the thread id that the config of a direct call names, else a new one.
 
-    In a graph that is the agent's, and not ours.
+    Inside a graph the config names the agent's thread, which is not used.
     """
     from preflight_rag.threads.locks import new_thread_id, validate_thread_id
 
@@ -384,6 +392,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return self._call_with_config(self._decide, input, config)
 
     def _decide(self, given: RouterInput) -> RouteDecision:
+        """Return the decision of `invoke`, synchronously."""
         from preflight_rag.routing.decision import decide
         from preflight_rag.routing.library_risk import risk_model_of
 
@@ -399,6 +408,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return decide(question, refs, sources, self.settings, model)
 
     def _passages(self, question: str, documents: list[Document]) -> tuple[list[PassageRef], list[Source]]:
+        """Return documents as references and as numbered sources, the two forms that the router reads."""
         from preflight_rag.library.search.retrieval import reference
 
         cosines = self._cosines(question, documents)
@@ -412,6 +422,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         )
 
     def _candidate(self, document: Document, rank: int, cosine: float) -> Candidate:
+        """Return a LangChain document as a retrieval candidate with its rank and cosine."""
         facts, text = document.metadata, document.page_content
         name, source = str(facts.get("passage_id") or document.id or rank), str(facts.get("source") or "")
         passage = Passage(
@@ -434,6 +445,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         )
 
     def _count(self, text: str) -> int:
+        """Return the number of tokens of a text."""
         if self.library is not None:
             return self.library.embedder.count_tokens(text)
         return -(-len(text) // CHARS_A_TOKEN)

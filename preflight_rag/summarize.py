@@ -65,7 +65,7 @@ class SummarySubject:
 
 @dataclass
 class SummaryCost:
-    """The cost so far, and the gaps."""
+    """The cost of a summary so far, and the gaps: the parts that no model reply covers."""
 
     rows: list[dict[str, Any]]
     gaps: list[Gap]
@@ -174,8 +174,8 @@ def unknown_document(library: Collection, document_id: str) -> UsageError:
     )
 
 
-def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
-    """Return the ids of the documents whose id, file name or title is most like a name, best first."""
+def close_matches(name: str, documents: Any) -> list[str]:
+    """Return the ids of at most three documents whose id, file name or title is most like a name, best first."""
     from rapidfuzz import fuzz, process
 
     names: dict[str, str] = {}
@@ -183,8 +183,8 @@ def close_matches(name: str, documents: Any, *, most: int = 3) -> list[str]:
         for other in (row["id"], Path(row["id"]).name, row["title"]):
             names.setdefault(other.casefold(), row["id"])
     target = name.strip().casefold()
-    matches = process.extract(target, [*names], scorer=fuzz.ratio, limit=2 * most, score_cutoff=60)
-    return list(dict.fromkeys(names[match] for match, _, _ in matches))[:most]
+    matches = process.extract(target, [*names], scorer=fuzz.ratio, limit=6, score_cutoff=60)
+    return list(dict.fromkeys(names[match] for match, _, _ in matches))[:3]
 
 
 async def summarize(
@@ -257,7 +257,7 @@ def _checked(subject: SummarySubject) -> SummarySubject:
 
 
 def _selected(subject: SummarySubject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
-    """Select the sentences within the token budget, in the document's order; all where they fit."""
+    """Return the most representative sentences within the token budget, in the document's order."""
     statements = subject.statements
     if sum(statement.tokens for statement in statements) <= tokens:
         return list(statements)
@@ -292,6 +292,7 @@ async def _read(
     slots = asyncio.Semaphore(most_at_once)
 
     async def read(stage: str, number: int, **material: Any) -> Draft | None:
+        """Return the draft of one model call and record its cost; return None and record a gap if it failed."""
         async with slots:
             try:
                 reply = await reader.summarize(title=subject.title, **material)
@@ -340,7 +341,7 @@ def _sources(subject: SummarySubject, chosen: Sequence[Statement]) -> Sections:
 
 
 def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int) -> list[list[list[Any]]]:
-    """Divide runs of items into parts of at most `most` tokens, in order; a run may be divided, an item is not."""
+    """Divide runs of items into parts of at most `most` tokens, in order; a run may be divided, an item may not."""
     parts: list[list[list[Any]]] = [[]]
     used = 0
     for run in runs:

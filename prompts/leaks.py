@@ -61,7 +61,7 @@ def _may_repeat(reply: str, prompt: Sequence[BaseMessage]) -> bool:
 
 
 def _own(prompt: Sequence[BaseMessage]) -> str:
-    """Return the instructions of a prompt."""
+    """Return the text of a prompt's system messages, which a reply must not repeat."""
     return "\n".join(str(message.text) for message in prompt if isinstance(message, SystemMessage))
 
 
@@ -103,7 +103,7 @@ class LeakGuard:
         return self._release(self._length)
 
     def _add(self, letter: str, place: int) -> None:
-        """Take the next letter; a run of letters that stands in the secret goes on or ends."""
+        """Append a letter to the run of letters that the secret contains, or begin a new run with it."""
         if self._is_run and self._run + letter not in self._secret:
             self._end_run()
         self._run += letter
@@ -121,7 +121,7 @@ class LeakGuard:
         self._is_run = False
 
     def _is_known(self, run: str) -> bool:
-        """Return whether a run of letters stands in a text that may be shown."""
+        """Return whether a run of letters occurs in a text that may be shown."""
         if self._known is None:
             self._known = "\n".join(map(_letters, (ABOUT, *self._given)))
         return run in self._known

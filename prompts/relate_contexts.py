@@ -317,7 +317,7 @@ def _cells(rest: str) -> list[str]:
 
 
 def _note(into: RelationReply, number: int, entity: str, descriptor: str, answer: str) -> None:
-    """Store the note of a context."""
+    """Store the note that a reply makes on a context."""
     name, described, stated = (_value(cell) for cell in (entity, descriptor, answer))
     into.notes[number] = ContextNote(number, name or "", described, stated)
 

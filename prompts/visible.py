@@ -114,7 +114,7 @@ class VisibleText:
         return not self._is_continued(lines) and _may_be_hidden(lines[-1])
 
     def _is_continued(self, lines: list[str]) -> bool:
-        """Return whether only the last line is held, and its beginning has been shown."""
+        """Return whether only the last line is held back, and the part of it that came before has been shown."""
         return self._is_inside_line and len(lines) == 1
 
     def _before_quotes(self, text: str) -> str:

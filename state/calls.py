@@ -83,23 +83,23 @@ def configured(config: Mapping[str, Any] | None) -> dict[str, Any]:
     return plain | {name: value for name, value in ours.items() if value is not None}
 
 
-def chosen_of(offered: object, name: object, what: str = "library") -> Any:
-    """Return the object that a call uses: the only one offered, or the entry of a mapping that the call names.
+def chosen_of(offered: object, name: object) -> Any:
+    """Return the library that a call uses: the only one offered, or the one of a mapping that the call names.
 
     Error messages do not list the offered names: they may be other users'.
 
     Raises:
         UsageError: No name is given, it is not offered, or nothing is offered.
     """
-    setting = f'config={{"configurable": {{"{what}": NAME}}}}'
+    setting = 'config={"configurable": {"library": NAME}}'
     if not isinstance(offered, Mapping):
         if name is not None:
             raise UsageError(
-                f"the {what} {str(name)[:80]!r} cannot be chosen here", help="There is only one; leave the name out."
+                f"the library {str(name)[:80]!r} cannot be chosen here", help="There is only one; leave the name out."
             )
         return offered
     if name is None:
-        raise UsageError(f"no {what} is named", help=f"Give {setting}.")
+        raise UsageError("no library is named", help=f"Give {setting}.")
     if not isinstance(name, str) or name not in offered:
-        raise UsageError(f"the {what} {str(name)[:80]!r} is not offered here", help=f"Give another name: {setting}.")
+        raise UsageError(f"the library {str(name)[:80]!r} is not offered here", help=f"Give another name: {setting}.")
     return offered[name]

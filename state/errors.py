@@ -297,7 +297,7 @@ class BudgetUsedUp(ModelError):
 
 
 class TurnError(PreflightError):
-    """The turn has no answer."""
+    """The turn ended without an answer."""
 
 
 class AllPartitionsFailed(TurnError):
@@ -402,11 +402,11 @@ def lacking(error: BaseException) -> str:
     return _REASONS.get(system_help(error), "")
 
 
-def unreadable(message: str, error: BaseException, *, help: str = "") -> LibraryError:
+def unreadable(message: str, error: BaseException) -> LibraryError:
     """Return the error for an unreadable file: damaged, unless the system lacked disk space, handles or memory."""
     if reason := lacking(error):
         return LibraryError(f"{message}: {reason}", help=system_help(error))
-    return LibraryCorrupt(message, help=help)
+    return LibraryCorrupt(message)
 
 
 def writing_help(error: OSError | sqlite3.Error) -> str:

@@ -186,7 +186,7 @@ class PassagePlaces(Protocol):
         ...
 
     def documents(self, positions: np.ndarray) -> list[str]:
-        """Return the ids of their documents."""
+        """Return the ids of the documents of the passages at these positions."""
         ...
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ from preflight_rag.state.schema import (
 
 
 class Asked(TypedDict):
-    """View of `rewrite`: the messages, and the values that the last turn has left."""
+    """The part of the state that `rewrite` reads: the messages, and the values that the last turn has left."""
 
     messages: list[AnyMessage]
     options: NotRequired[list[str]]
@@ -36,14 +36,14 @@ class Asked(TypedDict):
     condensed: NotRequired[CondensedState]
 
 
-class Heard(TypedDict):
-    """View of the conditional edge after `rewrite`."""
+class Decided(TypedDict):
+    """The part of the state that the conditional edge after `rewrite` reads."""
 
     decision: dict[str, Any]
 
 
 class Talked(TypedDict):
-    """View of `converse`."""
+    """The part of the state that `converse` reads."""
 
     question: str
     messages: list[AnyMessage]
@@ -54,20 +54,20 @@ class Talked(TypedDict):
 
 
 class LookedUp(TypedDict):
-    """View of `list_documents` and `read_metadata`."""
+    """The part of the state that `list_documents` and `read_metadata` read."""
 
     lookup: dict[str, Any]
     earlier: NotRequired[EarlierState]
 
 
 class Found(TypedDict):
-    """View of the conditional edge after `read_metadata`."""
+    """The part of the state that the conditional edge after `read_metadata` reads."""
 
     onward: Stop
 
 
 class Rewritten(TypedDict):
-    """View of `retrieve`."""
+    """The part of the state that `retrieve` reads."""
 
     queries: list[str]
     question: NotRequired[str]
@@ -78,7 +78,7 @@ class Rewritten(TypedDict):
 
 
 class Retrieved(TypedDict):
-    """View of `preflight`."""
+    """The part of the state that `preflight` reads."""
 
     standalone_question: str
     passage_refs: list[PassageRef]
@@ -86,7 +86,7 @@ class Retrieved(TypedDict):
 
 
 class Routed(TypedDict):
-    """View of the conditional edges that start map/reduce or COrg."""
+    """The part of the state that is read by the conditional edges which start map/reduce or COrg."""
 
     standalone_question: str
     options: NotRequired[list[str]]
@@ -96,7 +96,7 @@ class Routed(TypedDict):
 
 
 class Chosen(TypedDict):
-    """View of `answer_plain`; a `Send` of COrg fills in the passages of the only group."""
+    """The part of the state that `answer_plain` reads; a `Send` of COrg fills in the passages of the only group."""
 
     standalone_question: str
     options: list[str]
@@ -118,7 +118,7 @@ class Partition(TypedDict):
 
 
 class Mapped(TypedDict):
-    """View of `reduce_context`."""
+    """The part of the state that `reduce_context` reads."""
 
     standalone_question: str
     options: list[str]
@@ -133,7 +133,7 @@ class Mapped(TypedDict):
 
 
 class Onward(TypedDict):
-    """View of the conditional edges after `answer_plain`, `reduce_context` and `aggregate_groups`."""
+    """The part of the state that is read after `answer_plain`, `reduce_context` and `aggregate_groups`, by edges."""
 
     onward: Stop
     standalone_question: str
@@ -146,14 +146,14 @@ class Onward(TypedDict):
 
 
 class Related(TypedDict):
-    """View of `relate_contexts`."""
+    """The part of the state that `relate_contexts` reads."""
 
     standalone_question: str
     passage_refs: list[PassageRef]
 
 
 class Unorganised(TypedDict):
-    """View of `organize_contexts`."""
+    """The part of the state that `organize_contexts` reads."""
 
     contexts: list[dict[str, Any]]
     relations: list[dict[str, Any]]
@@ -161,7 +161,7 @@ class Unorganised(TypedDict):
 
 
 class Organised(TypedDict):
-    """View of the conditional edges after `organize_contexts` and `clarify`."""
+    """The part of the state that the conditional edges after `organize_contexts` and `clarify` read."""
 
     standalone_question: str
     options: list[str]
@@ -175,7 +175,7 @@ class Organised(TypedDict):
 
 
 class Unclear(TypedDict):
-    """View of `clarify`."""
+    """The part of the state that `clarify` reads."""
 
     question: str
     contexts: list[dict[str, Any]]
@@ -195,7 +195,7 @@ class GroupView(TypedDict):
 
 
 class Answered(TypedDict):
-    """View of `aggregate_groups`."""
+    """The part of the state that `aggregate_groups` reads."""
 
     standalone_question: str
     passage_refs: list[PassageRef]
@@ -209,7 +209,7 @@ class Answered(TypedDict):
 
 
 class Drafted(TypedDict):
-    """View of `cite`."""
+    """The part of the state that `cite` reads."""
 
     question: NotRequired[str]
     standalone_question: str
@@ -223,7 +223,7 @@ class Drafted(TypedDict):
 
 
 class Unanswered(TypedDict):
-    """View of `abstain`."""
+    """The part of the state that `abstain` reads."""
 
     passage_refs: list[PassageRef]
     extracts: list[dict[str, Any]]

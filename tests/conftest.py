@@ -188,6 +188,12 @@ def own_folder(demo_folder, tmp_path) -> Path:
     return Path(shutil.copytree(demo_folder, tmp_path / "library"))
 
 
+@pytest.fixture
+def own_cache(tmp_path, monkeypatch):
+    """Has the profiles and speeds of models stored in a folder of the test's own."""
+    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server."""

@@ -15,7 +15,7 @@ from typer.main import get_command
 
 from evaluation.command import USED_BY
 from evaluation.datasets import ROLES
-from evaluation.experiments import ALIASES, EXPERIMENTS
+from evaluation.experiments import EXPERIMENTS
 from preflight_rag.cli import app
 
 ROOT = Path(__file__).parents[1]
@@ -114,8 +114,8 @@ def test_a_command_takes_the_options_that_it_is_given(arguments):
     assert {word for word in rest if word.startswith("--")} <= known
     if command.name == "eval":
         name = rest[0]
-        assert name in EXPERIMENTS or name in ALIASES
-        entry = EXPERIMENTS[ALIASES.get(name, name)]
+        assert name in EXPERIMENTS
+        entry = EXPERIMENTS[name]
         sets = [word for before, word in pairwise(rest) if before == "--dataset"]
         for option in (word for word in rest if word in USED_BY):
             assert name in USED_BY[option], f"{option} changes nothing in {name}"

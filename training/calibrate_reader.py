@@ -167,7 +167,9 @@ def report(
         area = roc_area(probabilities, known, seed=0).value
         by_set.append((name, str(len(pairs)), f"{area:.3f}", f"{kept:.1%}", f"{false:.1%}"))
     grid = sorted({0.1, 0.3, 0.5, 0.7, 0.9, found.threshold})
-    steps = [(f"{at:.2f}", *(f"{share:.1%}" for share in shares(cases, found, at))) for at in grid]
+    steps = []
+    for at in grid:
+        steps.append((f"{at:.2f}", *(f"{share:.1%}" for share in shares(cases, found, at))))
     pairs_table = Table("Single pairs", ("set", "pairs", "ROC area", "answered: with", "without an answer"),
                         tuple(by_set))  # fmt: skip
     cases_table = Table(f"Questions with {PASSAGES} passages", ("threshold", "answered: with", "without an answer"),

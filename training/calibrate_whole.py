@@ -62,7 +62,7 @@ class RiskJudgement:
 
 
 def happened(case: router.RoutingCase, event: str) -> bool:
-    """Return whether the event happened for a question."""
+    """Return whether an event happened for a question: the answer was lost, or its passage was not the nearest."""
     return case.lost if event == LOST else case.not_nearest
 
 

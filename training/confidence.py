@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.datasets import QUESTIONS, open_dataset, trust
-from evaluation.experiments.trust import write_files
 from evaluation.reading_metrics import is_right
 from evaluation.samples import digest, half_of, reader_part_of
+from evaluation.trust_library import write_files
 from preflight_rag import Preflight
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.library.search.retrieval import retrieve_passages
@@ -144,7 +144,7 @@ class MixedLibrary:
 
 
 def left_out(name: str, of: int) -> bool:
-    """Return whether a name is among the one in `of` that are left out, by the second byte of its SHA-256."""
+    """Return whether a name is in the share of 1 / `of` that is left out, by the second byte of its SHA-256."""
     return digest(name)[1] % of == 0
 
 

@@ -77,6 +77,7 @@ def cloze(texts: Sequence[SourcePassage], rng: random.Random) -> Iterator[Sample
 
 
 def _is_prose(sentence: str) -> bool:
+    """Return whether a sentence has a usual length and no table or reference marks."""
     return 6 <= len(sentence.split()) <= 60 and not _CLUTTER.search(sentence)
 
 

@@ -94,4 +94,5 @@ def _answerable(outputs: Sequence[torch.Tensor]) -> float:
 
 
 def _mean(scores: Sequence[float]) -> float:
+    """Return the mean of scores in percent; 0 without any."""
     return round(100 * sum(scores) / max(1, len(scores)), 1)

@@ -100,7 +100,9 @@ def fit_order(questions: Questions) -> ReadingOrder:
     """Return the weights that maximise the share of the answering passages, with equal weight for each collection."""
     from scipy.optimize import minimize
 
-    found = {name: [one for one in each if any(one.right)] for name, each in questions.items()}
+    found = {}
+    for name, each in questions.items():
+        found[name] = [one for one in each if any(one.right)]
     rows = evenly([name for name, each in found.items() for _ in each])
     asked = [
         (np.array(evidence(one.readings)) * (-1, 1), np.array(one.right)) for each in found.values() for one in each

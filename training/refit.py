@@ -309,6 +309,7 @@ def _content(path: Path) -> str | None:
 
 
 def _digest(value: Any) -> str:
+    """Return a short hash of a JSON value."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -375,6 +376,7 @@ def _difference(old: Any, new: Any) -> str:
 
 
 def _say(text: str) -> None:
+    """Print a line with the time on standard error."""
     sys.stderr.write(f"{time.strftime('%H:%M:%S')} {text}\n")
     sys.stderr.flush()
 

@@ -153,7 +153,7 @@ def stages(
 
 
 def _some(found: Sequence[Sample], most: int, rng: random.Random) -> list[Sample]:
-    """Return at most so many samples, drawn at random."""
+    """Return at most `most` of the samples, drawn at random."""
     return rng.sample(found, min(most, len(found)))
 
 
@@ -276,7 +276,7 @@ class Trainer:
         return self.done >= 1
 
     def run(self, batch: Sequence[PreparedExample]) -> None:
-        """Run one step."""
+        """Run one training step on a batch."""
         began = time.monotonic()
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate * part_of_rate(self.done, self.steps)

@@ -83,7 +83,7 @@ def gather(collection: DataSet, run: ExperimentRun, fusion: Fusion = FUSION) -> 
 
 
 def fit(examples: Examples, penalty: float) -> np.ndarray:
-    """Return weights (f,) of the unscaled features, from all questions of these groups with a useful example."""
+    """Return the weights (f,) of the unscaled features, fitted to all questions with a relevant candidate."""
     import numpy as np
     from scipy.optimize import minimize
 
@@ -196,6 +196,7 @@ def _fusion_weight(name: str, groups: Sequence[Sequence[Sequence[Example]]]) -> 
 
 
 def _dcg(grades: Sequence[float]) -> float:
+    """Return DCG@10 of grades in ranked order."""
     return sum(grade / log2(place + 1) for place, grade in enumerate(grades[:10], 1))
 
 

@@ -74,6 +74,7 @@ def documents_of(path: Path, source: Callable[[str], str]) -> Callable[[], Itera
 
 
 def _text(record: dict[str, Any], place: str) -> str:
+    """Return a record's text, or its sentences joined."""
     if "text" in record:
         return field(record, place, "text").strip()
     return " ".join(sentence.strip() for sentence in listed(record, place, "sentences", "abstract"))

@@ -21,10 +21,9 @@ def collection(folder: Path, name: str) -> DataSet:
     """
     title, page = TITLES[name], PAGES[name]
     files = tuple(find(folder, file, origin=page) for file in ("docs.jsonl", "queries.jsonl", "qrels.tsv"))
-    relevance = {
-        query: {document: int(grade > 0) for document, grade in row.items()}
-        for query, row in judgements(files[2]).items()
-    }
+    relevance = {}
+    for query, row in judgements(files[2]).items():
+        relevance[query] = {document: int(grade > 0) for document, grade in row.items()}
     samples = queries_of(files[1], "_id", "text", relevance)
     documents = documents_of(files[0], lambda document: f"{title} {document}")
     return DataSet(name, title, page, "none stated", files, samples, documents, relevance)

@@ -67,10 +67,9 @@ def questions(folder: Path, name: str) -> DataSet:
     else:
         judged_set = collection(folder, name)
         files, answers = judged_set.files, {document.id: document for document in judged_set.documents()}
-        asked = [
-            (query.id, query.question, [answers[i] for i in judged_set.relevance[query.id]])
-            for query in judged_set.samples
-        ]
+        asked = []
+        for query in judged_set.samples:
+            asked.append((query.id, query.question, [answers[i] for i in judged_set.relevance[query.id]]))
     questions = collected(((files[0].name, _health_question(*each)) for each in asked), files[0])
 
     def corpus() -> Iterator[Document]:

@@ -98,4 +98,5 @@ def overlapping(question: str, candidates: Sequence[str], rng: random.Random, *,
 
 @lru_cache(8192)
 def _terms(text: str) -> frozenset[str]:
+    """Return the index terms of a text."""
     return frozenset(words(text))

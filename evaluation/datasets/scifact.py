@@ -131,7 +131,7 @@ def examples(folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sam
 
 
 def statements(folder: Path, name: str) -> DataSet:
-    """Return experts' claims as statements about abstracts: with evidence, cited without evidence, and another's."""
+    """Return experts' claims, each with an abstract: one with evidence, one without, or that of another claim."""
 
     def read(part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
         for sample in made_of("scifact", folder.parent, part):

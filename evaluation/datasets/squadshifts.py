@@ -27,9 +27,12 @@ more like the passages of a search than whole paragraphs. A guess."""
 
 
 def _read(file: str, folder: Path, part: ReaderPart, rng: random.Random) -> Iterator[Sample]:
-    """Yield the questions of a file, some also with another passage of the article; for training, some in a window.
+    """Yield the questions of a file with their passages, and as negatives some with another passage of the article.
 
-    FILE.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], all distinct ones of up to
+    For training, some of the passages are cropped around the answer.
+
+    FILE.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], all distinct ones of up
+    to
     five annotators. All comments have one title, so the paragraph decides their part.
     """
     path = find(folder, f"{file}.jsonl", origin=SOURCE)

@@ -282,7 +282,7 @@ def _trials(folder: Path, others: set[str]) -> TrustSource:
 
 
 def _on_trial(name: str, place: str, record: dict[str, Any], part: Part) -> TrustQuestion | None:
-    """Return a prompt as a yes/no question.
+    """Return a question of Evidence Inference on a trial as a yes/no question.
 
     Return None where annotators disagree or mark nothing, or a term means nothing alone.
     """

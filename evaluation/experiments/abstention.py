@@ -168,7 +168,8 @@ def decided(row: ScoreRow) -> bool:
 def decisions(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], BarPlot]:
     """Return shares answered and abstained by kind of case, and the two ways compared on all of them."""
     kept = complete(rows)
-    kinds = {kind: [kind] for kind in KINDS if any(row.condition == kind for row in kept)}
+    conditions = {row.condition for row in kept}
+    kinds = {kind: [kind] for kind in KINDS if kind in conditions}
     found = compare(
         [replace(row, score=row.score if row.score is None else float(decided(row))) for row in rows],
         columns={**kinds, ALL: list(kinds)},

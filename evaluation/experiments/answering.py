@@ -167,6 +167,7 @@ def short_answer(answer: Answer) -> str:
 
 
 def _is_short(answer: Answer, short: str, names: Sequence[str]) -> bool:
+    """Return whether a reader's short answer, or else its short text, contains a right answer."""
     return is_right(short, names) or (not answer.short_answer and holds(short, names))
 
 
@@ -189,7 +190,8 @@ def _compared(
     kind: str, rows: Sequence[ScoreRow], turns: Sequence[dict[str, Turn]], seed: int
 ) -> tuple[Table, dict[str, Any]]:
     """Return a table of both readers on the same questions, with their paired difference."""
-    measured = [m for m in MEASURES if m != "wrong" or any(row.score for row in rows if row.measure == m)]
+    any_wrong = any(row.score for row in rows if row.measure == "wrong")
+    measured = [measure for measure in MEASURES if measure != "wrong" or any_wrong]
     found = compare(rows, by="measure", columns=measured, pairs=[(READER, SENTENCES)], seed=seed)
     ceiling = wilson(sum(row[READER].found for row in turns), len(turns))
     test = found.tests[f"{HEADLINE}: {READER} − {SENTENCES}"]
@@ -200,7 +202,9 @@ def _compared(
         "[95 %: Wilson for shares, bootstrap for recall and the paired differences.]"
     )
     table = found.means(f"{len(turns):,} questions: {kind}", note, head="system", intervals="", differences=True)
-    words = {name: f"{sum(row[name].words for row in turns) / len(turns):.0f}" for name in (READER, SENTENCES)}
+    words = {}
+    for name in (READER, SENTENCES):
+        words[name] = f"{sum(row[name].words for row in turns) / len(turns):.0f}"
     columns = ("system", *(MEASURES[name] for name in measured), "words")
     table = replace(table, columns=columns, rows=tuple((*row, words.get(row[0], "")) for row in table.rows))
     return table, {**found.figures, "words": words, "ceiling": ceiling.as_json()}

@@ -189,7 +189,7 @@ def _by_iou(asked: Sequence[CalibrationQuestion], threshold: float) -> RuleVerdi
 
 
 def _by_model(asked: Sequence[CalibrationQuestion], name: str, model: RiskModel) -> RuleVerdicts:
-    """Return the verdicts of a risk model."""
+    """Return for each question the risk that a risk model predicts, and whether it reaches the threshold."""
     risks = [model.risk(item.case.values) for item in asked]
     return RuleVerdicts(name, risks, [risk >= model.threshold for risk in risks])
 
@@ -286,7 +286,7 @@ def _work(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) 
 
 
 def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]) -> tuple[Table, dict[str, Any]]:
-    """Return where the first gold passage is, and each rule's verdicts on these questions."""
+    """Return a table of how many questions each rule flags, by the place of the first gold passage."""
     kinds = {
         "among the first three": [not (item.case.issue or item.case.absent) for item in asked],
         "below them: may get lost": [item.case.issue for item in asked],
@@ -296,7 +296,9 @@ def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]
     for name, here in kinds.items():
         places = [place for place, flag in enumerate(here) if flag]
         share = wilson(len(places), len(asked))
-        flagged = {rule.name: wilson(sum(rule.flagged[place] for place in places), len(places)) for rule in judged}
+        flagged = {}
+        for rule in judged:
+            flagged[rule.name] = wilson(sum(rule.flagged[place] for place in places), len(places))
         cells = (number(one, percent=True) if places else "–" for one in flagged.values())
         rows.append((name, str(len(places)), number(share, percent=True), *cells))
         numbers[name] = {"questions": len(places), "share": share.as_json(), "flagged": figures(flagged)}
@@ -308,7 +310,7 @@ def _events(asked: Sequence[CalibrationQuestion], judged: Sequence[RuleVerdicts]
 def _not_reranked(
     asked: Sequence[CalibrationQuestion], model: RiskModel, threshold: float, seed: int
 ) -> tuple[Table, dict[str, Any]]:
-    """Return how well the same weights predict on the fused passages, in their own order."""
+    """Return how well both rules predict the issues of passages in the fused order, without a second stage."""
     issue = [item.case.issue for item in asked]
     rows, numbers = [], {}
     for rule in (_by_iou(asked, threshold), _by_model(asked, SHIPPED, model)):

@@ -104,7 +104,7 @@ def hold(
         reader: The reader; one without verdicts counts only verbatim statements.
     """
     claims = claims_of_answer(answer.answer, answer.groups)
-    stated = [claim for claim in claims if any(n in passages for n in claim.citations)]
+    stated = [claim for claim in claims if not passages.keys().isdisjoint(claim.citations)]
     verdicts = check(reader, answer.standalone_question, stated, passages)
     statements = []
     for place, claim in enumerate(stated):
@@ -141,7 +141,7 @@ def _sentences(text: str) -> list[str]:
     spans = sentence_spans(text)
     ends = [start for start, _ in spans[1:]] + [len(text)]
     pieces = [text[start:end] for (start, _), end in zip(spans, ends, strict=True)]
-    return [piece for piece in pieces if any(character.isalpha() for character in MARK.sub("", piece))]
+    return [piece for piece in pieces if any(map(str.isalpha, MARK.sub("", piece)))]
 
 
 def _table(shares: Mapping[str, Mapping[str, Estimate]], numbers: Mapping[str, Any]) -> Table:

@@ -263,10 +263,9 @@ def grid(rows: Sequence[ScoreRow], seed: int) -> tuple[Table, dict[str, Any], di
             for row in kept
             if row.condition.startswith(CONFLICT) and (name == ALL or row.condition.endswith(f" {name}"))
         ]
-        right = {
-            arm: {(row.sample, row.condition): resolves(row) for row in here if row.arm == arm}
-            for arm in (RAG, MAP_REDUCE)
-        }
+        right = {}
+        for arm in (RAG, MAP_REDUCE):
+            right[arm] = {(row.sample, row.condition): resolves(row) for row in here if row.arm == arm}
         cases = list(right[MAP_REDUCE])
         ours, theirs = [right[MAP_REDUCE][case] for case in cases], [right[RAG][case] for case in cases]
         outcomes = [a - b for a, b in zip(ours, theirs, strict=True)]

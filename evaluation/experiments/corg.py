@@ -203,6 +203,7 @@ def group_shares(made: Sequence[OrganisedContexts]) -> dict[str, Estimate]:
 
 
 def _group_table(groups: Mapping[str, Estimate], title: str) -> Table:
+    """Return a table of the numbers of groups."""
     rows = tuple((name, number(share, percent=True)) for name, share in groups.items())
     return Table(f"COrg's groups, {title}", ("groups", "questions %"), rows, "[95 %: Wilson.]")
 

@@ -181,7 +181,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 async def built(questions: Sequence[Sample], asking: Asking, stage: str, seed: int) -> list[CaseOutcome[BuiltQuestion]]:
-    """Return each question's contexts.
+    """Return, for each question, the contexts that the model wrote for it.
 
     Raises:
         UsageError: There is no language model.

@@ -205,7 +205,7 @@ def cases(questions: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def growing(questions: Sequence[Sample]) -> Iterator[Sample]:
-    """Yield the same cases with the first context alone, the first two, and so on up to `MOST_CONTEXTS`."""
+    """Yield each case with its first context alone, with its first two, and so on up to `MOST_CONTEXTS`."""
     for question in questions:
         for alone in isolated(question):
             for count in range(1, min(len(alone.given), MOST_CONTEXTS) + 1):

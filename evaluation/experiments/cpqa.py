@@ -12,6 +12,7 @@ names its file, as in the paper, else by a list of words.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -93,7 +94,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         parts = _asked(bench, {name: given[name] for name in PARTS}, negative)
         before = _before_reading(bench, given, run.seed)
     subsets = [replace(row, condition=subset(row.details.get("label") or found.name)) for row in rows]
-    asked = [name for name in SUBSETS.values() if any(row.condition == name for row in subsets)]
+    conditions = {row.condition for row in subsets}
+    asked = [name for name in SUBSETS.values() if name in conditions]
     columns = {**{name: {name} for name in asked}, AVERAGE: {*SUBSETS.values(), ""}}
     pairs = {f"{PIPELINE} − {name}": ((PIPELINE, AVERAGE), (name, AVERAGE)) for name in _others(rows)}
     methods = compare(subsets, columns=columns, pairs=pairs, seed=run.seed)
@@ -125,9 +127,12 @@ def sources(found: DataSet, run: ExperimentRun) -> Report:
     with open_bench(filtered, run, lambda _: of_kinds(filtered, run, CHOICES)) as bench, open_pipeline(bench) as made:
         negative, described = negatives(bench, _baselines(bench, made))
         rows = _asked(bench, _passages(bench, made, SOURCES, negative), negative)
-        kinds = {kind: sum(origin == kind for origin in made.origins.values()) for kind in ("D1", "D2", "D3")}
-    measured = {arm: averaged([row for row in complete(rows) if row.arm == arm], run.seed) for arm in SOURCES}
-    lines = [(arm, *(number(one, percent=True) for one in row.values())) for arm, row in measured.items()]
+        origins = Counter(made.origins.values())
+        kinds = {kind: origins[kind] for kind in ("D1", "D2", "D3")}
+    measured, lines, kept = {}, [], complete(rows)
+    for arm in SOURCES:
+        measured[arm] = averaged([row for row in kept if row.arm == arm], run.seed)
+        lines.append((arm, *(number(one, percent=True) for one in measured[arm].values())))
     note = (
         f"On {described}. Precision, recall and F1: unweighted means over the options' letters. Documents: "
         + ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
@@ -287,10 +292,10 @@ def _letters(row: ScoreRow) -> tuple[int, int]:
 
 def _headings(found: DataSet) -> dict[str, list[str]]:
     """Return the MeSH headings in PubMedQA's file, by PMID."""
-    return {
-        pmid: [str(heading) for heading in record.get("MESHES") or ()]
-        for _, pmid, record in pubmedqa.records(found.files[0].parent)
-    }
+    headings = {}
+    for _, pmid, record in pubmedqa.records(found.files[0].parent):
+        headings[pmid] = [str(heading) for heading in record.get("MESHES") or ()]
+    return headings
 
 
 def _read(bench: SearchBench, passages: Callable[[Sample], tuple[Source, ...]]) -> dict[str, tuple[Source, ...]]:

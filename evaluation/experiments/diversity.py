@@ -14,224 +14,55 @@ document and one pair each for T_max up to 10,000 and from 20,000. For chunks of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from evaluation.after_reading import NOT_READ, RECALL, read_selections
-from evaluation.coarse_to_fine import COARSE_ALPHAS, WINDOWS, BestSetting, search
+from evaluation.coarse_to_fine import COARSE_ALPHAS, BestSetting
 from evaluation.compare import Comparison, compare
 from evaluation.harness.asking import open_asking
 from evaluation.intervals import Estimate, average
 from evaluation.metrics import measure_rankings
 from evaluation.plots import Curves, Plot, PlotAxis, Trace
 from evaluation.published import beside
-from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, figures, number
 from evaluation.rows import ScoreRow
 from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample
-from evaluation.searching import collection_library, described, inputs
-from evaluation.vector_cache import cached_embedder
-from preflight_rag.conversation.questions import normalised
-from preflight_rag.library.search.diversity import fps, in_order, mmr, token_budget, within_budget
-from preflight_rag.library.search.query import SearchQuery
+from evaluation.selection_cases import Pick, SelectionCase, SelectionLimit, candidates, limits_of
+from evaluation.selections import (
+    FPS,
+    FUSED,
+    MMR,
+    SIMILARITY,
+    TUNED_AT,
+    Lengths,
+    as_reported,
+    lengths_of,
+    presets_of,
+    selections,
+    setting,
+    systems_of,
+    tuned_for_answers,
+    tuned_on,
+)
 from preflight_rag.library.search.selection import PAPER_PRESETS, arrange, distance_to_end
 from preflight_rag.models.chat.chat_models import OFFLINE
-from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.state.reading import Source
-from preflight_rag.state.values import Document
 
-DEPTH = 100
 BUDGETS = (256, 512, 1024, 2048)
 PASSAGES = 16
 TUNED_ON = 100
 ORDERINGS = ("score", "index", "1:1", "2:1", "3:1")
-SIMILARITY, FUSED = "similarity", "fused ranking"
-RATIOS = (0.05, 0.1, 0.2)
-"""c_r of the paper's Tables 1 and 2."""
-T_MAX = (2_000, 5_000, 10_000, 20_000, 50_000, 120_000)
-"""T_max of Tables 3 to 8."""
-UNKNOWN_WINDOW = 16_385
-"""Assumed context window of a model whose server does not report one: that of the paper's GPT-3.5."""
-PROMPT_SHARE = 0.85
-"""Share of a context window for the passages; the rest is for the prompt, the reply and differences in token counts."""
 PRESENT = "answer present"
-APART = "\u01c1"
-"""Separates units that are not adjacent: a letter, so that it is a word, and one that is in no answer."""
-MMR, FPS = "MMR", "modified FPS"
-OWN_PRESETS = {"natural_questions": "nq", "triviaqa": "triviaqa", "narrativeqa": "narrativeqa"}
-REPORTED = "the paper's α and w"
-SHORT_LIMIT = 10_000
-"""T_max up to which the paper has one pair of α and w (GPT-3.5); beyond it another (GPT-4)."""
 ENDS = {
     False: "A selection ends at the first unit that does not fit into what is left of the budget.",
     True: "A unit that does not fit into what is left of the budget is passed over (--fill).",
 }
 SORTS = {"index": "index sort", "score": "sort"}
 """The paper's names of these orders."""
-
-
-@dataclass(frozen=True)
-class SelectionCase:
-    """One question with its candidates.
-
-    Attributes:
-        query: The question.
-        relevant: Ids of the relevant units, whether they are candidates or not.
-        documents: Id of each candidate's document or unit.
-        texts: Id of the text that contains each candidate.
-        places: Each candidate's place in that text: units by their number, passages and chunks by their first
-            character.
-        tokens: Length of each.
-        vectors: Shape (n, d).
-        asked: The question's vector, (d,).
-        shown: Text of each, as a model reads it.
-        fused: Fused score of each, if they come from a search; they are then in its order.
-        fill: Whether a budget is filled with units that fit, after one that does not.
-    """
-
-    query: Sample
-    relevant: frozenset[str]
-    documents: Sequence[str]
-    texts: Sequence[str]
-    places: Sequence[int]
-    tokens: Sequence[int]
-    vectors: np.ndarray
-    asked: np.ndarray
-    shown: Sequence[str]
-    fused: Sequence[float] | None = None
-    fill: bool = False
-
-    @property
-    def details(self) -> dict[str, str]:
-        """Return the question's details for a row."""
-        return {"question": self.query.question}
-
-    def present(self, picks: Sequence[int]) -> float:
-        """Return whether the picks contain an answer, word for word (the paper's recall before reading).
-
-        An answer may cross the end of a unit if the next unit is picked too; the last words of a unit and the first of
-        any other do not count. Places in a pool of documents are offsets: no unit follows another.
-        """
-        selected: list[str] = []
-        after: tuple[str, int] | None = None
-        for text, place, pick in sorted((self.texts[pick], self.places[pick], pick) for pick in picks):
-            selected += [self.shown[pick]] if (text, place) == after else [APART, self.shown[pick]]
-            after = text, place + 1
-        return float(holds("\n".join(selected), self.query.names))
-
-    def recall(self, picks: Sequence[int]) -> float:
-        """Return the share of the relevant units among the picks."""
-        return len(self.relevant.intersection(self.documents[pick] for pick in picks)) / len(self.relevant)
-
-
-@dataclass(frozen=True)
-class SelectionLimit:
-    """A limit of a selection: a share of a document's tokens (c_r), or a number of tokens (T_max)."""
-
-    ratio: float | None = None
-    tokens: int | None = None
-
-    @property
-    def name(self) -> str:
-        """The limit's name in tables."""
-        return f"c_r {self.ratio:g}" if self.ratio is not None else f"T_max {self.tokens:,}"
-
-    def budget(self, case: SelectionCase) -> int:
-        """Return the number of tokens that may be selected from a case's candidates."""
-        return token_budget(case.tokens, budget=self.tokens, compression=self.ratio) or 1
-
-
-TUNED_AT = (SelectionLimit(tokens=512), SelectionLimit(tokens=2048))
-
-
-def limits_of(one_document: bool, window: int | None = None) -> tuple[SelectionLimit, ...]:
-    """Return the paper's limits: shares of one document, else T_max as far as a model's context window allows."""
-    if one_document:
-        return tuple(SelectionLimit(ratio=ratio) for ratio in RATIOS)
-    room = PROMPT_SHARE * (window or UNKNOWN_WINDOW)
-    return tuple(SelectionLimit(tokens=tokens) for tokens in T_MAX if tokens <= max(room, T_MAX[0]))
-
-
-Pick = Callable[[SelectionCase, "int | None", "int | None"], list[int]]
-"""A selection: returns the indices of a case's picks, given k and a budget."""
-CasesOf = Callable[[Sequence[Sample]], list[SelectionCase]]
-
-
-@contextmanager
-def candidates(collection: DataSet, run: ExperimentRun) -> Iterator[tuple[CasesOf, dict[str, Any]]]:
-    """Yield a function that makes cases from a collection's queries, and their settings for the manifest."""
-    if collection.samples and collection.samples[0].document:
-        with cached_embedder(run) as embedder:
-            yield _units(collection, embedder, run)
-        return
-    with collection_library(collection, run) as library:
-
-        def cases_of(queries: Sequence[Sample]) -> list[SelectionCase]:
-            cases = []
-            for query in run.each(queries, f"{collection.name}: queries"):
-                text = normalised(query.question)
-                found = library.candidates(SearchQuery(text, candidates=DEPTH))
-                passages = [candidate.passage for candidate in found]
-                cases.append(
-                    SelectionCase(
-                        query=replace(query, question=text),
-                        relevant=collection.relevant(query.id),
-                        documents=[passage.document_id for passage in passages],
-                        texts=[passage.document_id for passage in passages],
-                        places=[passage.start for passage in passages],
-                        tokens=[passage.tokens for passage in passages],
-                        vectors=library.vectors([passage.id for passage in passages]),
-                        asked=library.embedder.encode_query(text),
-                        shown=[passage.text for passage in passages],
-                        fused=[candidate.score for candidate in found],
-                        fill=run.fill,
-                    )
-                )
-            return cases
-
-        yield cases_of, inputs(collection, library, candidates=DEPTH)
-
-
-def _units(collection: DataSet, embedder: Embedder, run: ExperimentRun) -> tuple[CasesOf, dict[str, Any]]:
-    """Return the cases over the units (e.g. the sentences) of single documents, and how they were made."""
-    units: dict[str, list[Document]] = {}
-    for unit in collection.documents():
-        units.setdefault(unit.source, []).append(unit)
-
-    @cache
-    def measured(name: str) -> tuple[list[int], np.ndarray]:
-        texts = [unit.text for unit in units[name]]
-        return [embedder.count_tokens(text) for text in texts], embedder.encode_passages(texts)
-
-    def cases_of(queries: Sequence[Sample]) -> list[SelectionCase]:
-        cases = []
-        for query in run.each(queries, f"{collection.name}: queries"):
-            name = query.document
-            tokens, vectors = measured(name)
-            cases.append(
-                SelectionCase(
-                    query=query,
-                    relevant=collection.relevant(query.id),
-                    documents=[unit.id for unit in units[name]],
-                    texts=[name] * len(tokens),
-                    places=range(len(tokens)),
-                    tokens=tokens,
-                    vectors=vectors,
-                    asked=embedder.encode_query(query.question),
-                    shown=[unit.text for unit in units[name]],
-                    fill=run.fill,
-                )
-            )
-        return cases
-
-    return cases_of, described(collection, embedder, units=sum(map(len, units.values())))
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
@@ -310,195 +141,6 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
     )
 
 
-def _by_similarity(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
-    order = np.argsort(-_cosines(case), kind="stable")
-    picks = within_budget([case.tokens[index] for index in order], budget, k=k, fill=case.fill)
-    return [int(order[pick]) for pick in picks]
-
-
-def _by_fusion(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
-    """Select from the fused ranking in its order."""
-    return within_budget(case.tokens, budget, k=k, fill=case.fill)
-
-
-def _by_mmr(alpha: float, window: int | None, *, fused: bool = False) -> Pick:
-    """Return a selection by MMR; for the fused ranking as in a turn: with cosines in the order of the ranking."""
-
-    def pick(case: SelectionCase, k: int | None, budget: int | None) -> list[int]:
-        relevance = in_order(_cosines(case)) if fused else None
-        return mmr(
-            case.vectors,
-            case.asked,
-            alpha=alpha,
-            window=window,
-            k=k,
-            tokens=case.tokens,
-            budget=budget,
-            relevance=relevance,
-            fill=case.fill,
-        )
-
-    return pick
-
-
-def _by_fps(alpha: float, window: int | None = None) -> Pick:
-    """Return the selector by farthest points (FPS) with the given α and window."""
-    return lambda case, k, budget: fps(
-        case.vectors, case.asked, alpha=alpha, window=window, k=k, tokens=case.tokens, budget=budget, fill=case.fill
-    )
-
-
-def _cosines(case: SelectionCase) -> Any:
-    scales = np.linalg.norm(case.vectors, axis=1) * np.linalg.norm(case.asked)
-    return case.vectors @ case.asked / np.where(scales > 0, scales, 1)
-
-
-def tuned_on(
-    cases: Sequence[SelectionCase], limits: Sequence[SelectionLimit] = TUNED_AT, selectors: Sequence[str] = (MMR, FPS)
-) -> dict[str, BestSetting]:
-    """Return the best settings of these selectors by mean recall over these limits."""
-    most = max(len(case.tokens) for case in cases)
-    windows = [window for window in WINDOWS if window is None or window < most]
-
-    def value(pick: Pick) -> float:
-        found = [case.recall(pick(case, None, limit.budget(case))) for case in cases for limit in limits]
-        return sum(found) / len(found)
-
-    makers: dict[str, Callable[[float, int | None], Pick]] = {MMR: _by_mmr, FPS: _by_fps}
-    tuned = {
-        name: search(lambda alpha, window, make=makers[name]: value(make(alpha, window)), windows=windows)  # type: ignore[misc]
-        for name in selectors
-    }
-    if cases[0].fused is not None:
-        tuned["MMR, fused"] = search(lambda alpha, window: value(_by_mmr(alpha, window, fused=True)), windows=windows)
-    return tuned
-
-
-def presets_of(name: str, one_document: bool) -> tuple[str, ...]:
-    """Return the paper's presets for a data set, or else for Natural Questions; for sentences or chunks."""
-    own = next((short for known, short in OWN_PRESETS.items() if name.startswith(known)), "nq")
-    ends = ("sentences", "sentences-fps") if one_document else ("chunks-to-10k", "chunks-from-20k")
-    return tuple(f"paper-{own}-{end}" for end in ends)
-
-
-def systems_of(
-    cases: Sequence[SelectionCase], tuned: Mapping[str, BestSetting], presets: Sequence[str]
-) -> dict[str, Pick]:
-    """Return the selections by name; those over the fused ranking only where candidates come from a search."""
-    best = tuned[MMR]
-    systems: dict[str, Pick] = {
-        SIMILARITY: _by_similarity,
-        "MMR α 0.5, w ∞": _by_mmr(0.5, None),
-        f"MMR {_setting(best)}": _by_mmr(best.alpha, best.window),
-        "FPS": _by_fps(0.0),
-    }
-    if FPS in tuned:
-        systems[f"modified FPS, {_setting(tuned[FPS])}"] = _by_fps(tuned[FPS].alpha, tuned[FPS].window)
-    for name in presets:
-        preset = PAPER_PRESETS[name]
-        pick = (_by_mmr if preset.diversity == "mmr" else _by_fps)(preset.alpha, preset.window)
-        kind = "MMR" if preset.diversity == "mmr" else "modified FPS"
-        systems[f"{kind} α {preset.alpha:g}, w {preset.window} ({name})"] = pick
-    if cases[0].fused is not None:
-        best = tuned["MMR, fused"]
-        systems[FUSED] = _by_fusion
-        systems[f"MMR in the fused order, {_setting(best)}"] = _by_mmr(best.alpha, best.window, fused=True)
-    return systems
-
-
-Lengths = dict[str, dict[str, BestSetting]]
-"""The best setting for all limits of a length by selector, by the name of a limit."""
-
-
-def lengths_of(limits: Sequence[SelectionLimit]) -> list[tuple[SelectionLimit, ...]]:
-    """Return the limits that share a pair of α and w: document shares, T_max up to 10,000, and T_max beyond."""
-    groups = (
-        tuple(limit for limit in limits if limit.tokens is None),
-        tuple(limit for limit in limits if limit.tokens is not None and limit.tokens <= SHORT_LIMIT),
-        tuple(limit for limit in limits if limit.tokens is not None and limit.tokens > SHORT_LIMIT),
-    )
-    return [group for group in groups if group]
-
-
-def tuned_for_answers(
-    cases: Sequence[SelectionCase], limits: Sequence[SelectionLimit], selectors: Sequence[str] = (MMR, FPS)
-) -> Lengths:
-    """Return, by length, the settings that select an answer most often over its limits (Diversity, section 3.1)."""
-    most = max(len(case.tokens) for case in cases)
-    windows = [window for window in WINDOWS if window is None or window < most]
-    makers: dict[str, Callable[[float, int | None], Pick]] = {MMR: _by_mmr, FPS: _by_fps}
-    found: Lengths = {}
-    for group in lengths_of(limits):
-
-        def value(pick: Pick, group: tuple[SelectionLimit, ...] = group) -> float:
-            shares = [case.present(cut) for case in cases for cut in _cuts(case, pick, group)]
-            return sum(shares) / len(shares)
-
-        best = {
-            name: search(lambda alpha, window, make=makers[name]: value(make(alpha, window)), windows=windows)  # type: ignore[misc]
-            for name in selectors
-        }
-        found |= {limit.name: best for limit in group}
-    return found
-
-
-def _cuts(case: SelectionCase, pick: Pick, limits: Sequence[SelectionLimit]) -> list[list[int]]:
-    """Return the picks for each limit; without filling, a smaller limit's picks are the first of a larger one's."""
-    budgets = [limit.budget(case) for limit in limits]
-    shortest = min(budgets)
-    if case.fill or any(length > shortest for length in case.tokens):
-        return [pick(case, None, budget) for budget in budgets]
-    longest = pick(case, None, max(budgets))
-    lengths = np.cumsum([case.tokens[index] for index in longest])
-    return [longest[: int(np.searchsorted(lengths, budget, side="right"))] for budget in budgets]
-
-
-def selections(tuned: Lengths) -> dict[str, Callable[[SelectionLimit], Pick]]:
-    """Return the selections that the paper's tables compare, by name, for a limit: similarity, and the tuned ones."""
-    found: dict[str, Callable[[SelectionLimit], Pick]] = {"SB": lambda _: _by_similarity}
-    makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
-        "SB+MMR": (MMR, _by_mmr), "SB+FPS": (FPS, _by_fps),
-    }  # fmt: skip
-    for paper, (selector, make) in makers.items():
-        if all(selector in best for best in tuned.values()):
-
-            def of(limit: SelectionLimit, selector: str = selector, make: Callable[..., Pick] = make) -> Pick:
-                best = tuned[limit.name][selector]
-                return make(best.alpha, best.window)
-
-            found[paper] = of
-    return found
-
-
-def as_reported(presets: Sequence[str]) -> dict[str, Callable[[SelectionLimit], Pick]]:
-    """Return the selections with the α and w that the paper reports, by name and for a limit.
-
-    Args:
-        presets: Names of `PAPER_PRESETS`, for one kind of units: one for each selector, or one up to 10,000 tokens and
-            another from 20,000.
-    """
-    found: dict[str, Callable[[SelectionLimit], Pick]] = {}
-    makers: dict[str, tuple[str, Callable[[float, int | None], Pick]]] = {
-        "mmr": ("SB+MMR", _by_mmr), "modified-fps": ("SB+FPS", _by_fps),
-    }  # fmt: skip
-    for selector, (paper, make) in makers.items():
-        own = [name for name in presets if PAPER_PRESETS[name].diversity == selector]
-        if own:
-
-            def of(limit: SelectionLimit, own: Sequence[str] = own, make: Callable[..., Pick] = make) -> Pick:
-                preset = PAPER_PRESETS[_preset_at(own, limit)]
-                return make(preset.alpha, preset.window)
-
-            found[f"{paper}, {REPORTED}"] = of
-    return found
-
-
-def _preset_at(presets: Sequence[str], limit: SelectionLimit) -> str:
-    """Return the preset of one selector that applies to limits of this length."""
-    is_long = limit.tokens is not None and limit.tokens > SHORT_LIMIT
-    return next((name for name in presets if name.endswith("from-20k") == is_long), presets[0])
-
-
 def _shown_preset(name: str) -> str:
     """Return a preset of the paper in words, e.g. `α 0.5, w 10 (name)`."""
     preset = PAPER_PRESETS[name]
@@ -506,17 +148,12 @@ def _shown_preset(name: str) -> str:
 
 
 def _shown_settings(tuned: Lengths) -> str:
-    """Return a sentence on the settings for each length."""
+    """Return a sentence with the tuned α and w of each selector, by the limits that share them."""
     by_setting: dict[str, list[str]] = {}
     for limit, best in tuned.items():
-        settings = ", ".join(f"{name} {_setting(one)}" for name, one in best.items())
+        settings = ", ".join(f"{name} {setting(one)}" for name, one in best.items())
         by_setting.setdefault(settings, []).append(limit)
     return "; ".join(f"{', '.join(limits)}: {settings}" for settings, limits in by_setting.items())
-
-
-def _setting(best: BestSetting) -> str:
-    """Return a setting in words, e.g. `α 0.7, w ∞`."""
-    return f"α {best.alpha:g}, w {best.window or '∞'}"
 
 
 def _base(name: str) -> str:
@@ -696,10 +333,11 @@ def as_in_the_paper(
         title = f"Answer present before reading{f': {of[:-2]}' if of else ''}"
         tables = [before.means(title, note, head="selection", intervals="", differences=True)]
         figures: dict[str, Any] = {f"{of}{PRESENT}": before.figures}
-        figures[f"{of}tuned for answers"] = {
-            limit: {name: {"alpha": one.alpha, "window": one.window, "value": one.value} for name, one in best.items()}
-            for limit, best in tuned.items()
-        }
+        settings: dict[str, dict[str, Any]] = {limit: {} for limit in tuned}
+        for group, best in tuned.items():
+            for name, one in best.items():
+                settings[group][name] = {"alpha": one.alpha, "window": one.window, "value": one.value}
+        figures[f"{of}tuned for answers"] = settings
         estimates: dict[str, dict[str, Estimate]] = {name: dict(row) for name, row in before.estimates.items()}
         model = ""
         for limit in limits if asking.chat_model is not None else ():

@@ -9,6 +9,7 @@ table of its own.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -82,10 +83,10 @@ def mean_of_sets(strict: Comparison, seed: int) -> dict[str, Estimate]:
     """Return the mean of each arm's accuracies on the paper's three sets; empty if one of these was not asked."""
     if not set(OF_THE_PAPER) <= set(strict.columns):
         return {}
-    return {
-        arm: mean_of_groups([list(row[name].values()) for name in OF_THE_PAPER], seed=seed)
-        for arm, row in strict.scores.items()
-    }
+    means = {}
+    for arm, row in strict.scores.items():
+        means[arm] = mean_of_groups([list(row[name].values()) for name in OF_THE_PAPER], seed=seed)
+    return means
 
 
 def _mean_table(mean: dict[str, Estimate]) -> tuple[Table, ...]:
@@ -141,7 +142,8 @@ def _routes(strict: Comparison, arms: Sequence[str], seed: int) -> tuple[Table, 
     taken = {row.sample: row.details["route"] or "no answer" for row in strict.rows if row.arm == AUTO}
     by_route: list[ScoreRow] = [replace(row, condition=taken[row.sample]) for row in strict.rows]
     found = compare(by_route, by="arm", columns=arms, pairs={}, seed=seed)
-    counts = {route: sum(name == route for name in taken.values()) for route in found.estimates}
+    ended = Counter(taken.values())
+    counts = {route: ended[route] for route in found.estimates}
     lines, numbers = [], {}
     for route in sorted(counts, key=lambda name: (-counts[name], name)):
         estimates = found.estimates[route]

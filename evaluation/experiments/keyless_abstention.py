@@ -225,10 +225,9 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         splitter, reader = SentenceSplitter(embedder), OfflineReader(embedder)
         size = min(POOL, run.documents or POOL)
         samples = list(with_short_passages(found, splitter))
-        pools = {
-            name: open_pool((sample for sample in samples if sample.label == name), embedder, size)
-            for name in run.each(list(SETS), "passages")
-        }
+        pools = {}
+        for name in run.each(list(SETS), "passages"):
+            pools[name] = open_pool((sample for sample in samples if sample.label == name), embedder, size)
         for half in halves:
             for name, (_, other) in SETS.items():
                 put = cases(pools[name], pools[other], embedder, half=half, limit=most)
@@ -305,17 +304,17 @@ def _drafts(outcomes: Sequence[RankedSentences]) -> Table:
     """
     rows = []
     for name in SETS:
-        of = {
-            kind: [o for o in outcomes if o.sample.label == name and o.kind == kind]
-            for kind in ("answerable", "removed", "unanswerable", "other")
-        }
+        of: dict[Kind, list[RankedSentences]] = {"answerable": [], "removed": [], "unanswerable": [], "other": []}
+        for outcome in outcomes:
+            if outcome.sample.label == name:
+                of[outcome.kind].append(outcome)
         known, same, other = of["answerable"], of["removed"] + of["unanswerable"], of["other"]
-        best = [o.best() for o in known]
+        best, best_of_same, best_of_other = ([o.best() for o in kind] for kind in (known, same, other))
         first = [o.holds(o.quoted(0.0)[:1]) for o in known]
         rows.append(
             (
                 f"{name} ({len(known)}/{len(same)}/{len(other)})",
-                " / ".join(f"{area_between(best, [o.best() for o in kind]):.3f}" for kind in (same, other)),
+                f"{area_between(best, best_of_same):.3f} / {area_between(best, best_of_other):.3f}",
                 _pair(known, lambda draft, o: draft.found),
                 _pair(same, lambda draft, o: not draft.found),
                 _pair(other, lambda draft, o: not draft.found),

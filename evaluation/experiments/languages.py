@@ -78,7 +78,7 @@ def _turn(library: Library, sample: Sample) -> list[str]:
 
 
 def _hits(sample: Sample, arm: str, ranks: list[int]) -> list[ScoreRow]:
-    """Return a row for each depth."""
+    """Return a row for each depth: whether a relevant document is among so many first ones."""
     details = {"question": sample.question, "ranks": ranks}
     return [
         ScoreRow(

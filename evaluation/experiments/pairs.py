@@ -132,7 +132,7 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 
 
 def questions(collection: DataSet, asking: Asking) -> RunQuestions:
-    """Return questions that the model writes from drawn documents; without one, and for a simulation, the data set's.
+    """Return questions that the model writes from drawn documents, or the data set's own without a real model.
 
     Raises:
         UsageError: There is no document from which to write a question, or the model wrote none.

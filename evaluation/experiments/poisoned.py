@@ -21,7 +21,6 @@ from evaluation.datasets import QUESTIONS
 from evaluation.datasets import open_dataset as open_questions
 from evaluation.datasets.files import find, json_lines
 from evaluation.datasets.poisonedrag import LICENCE, SOURCE, TITLE
-from evaluation.experiments.trust import headline
 from evaluation.intervals import wilson
 from evaluation.reading_metrics import holds
 from evaluation.report import Report, Table, number
@@ -29,6 +28,7 @@ from evaluation.rows import ScoreRow
 from evaluation.runs import ExperimentRun
 from evaluation.samples import Context, DataSet, Sample, digest
 from evaluation.searching import UNHURRIED
+from evaluation.trust_claims import headline
 from preflight_rag.app import Preflight
 from preflight_rag.library import Library
 from preflight_rag.models.opening import open_embedder
@@ -124,7 +124,7 @@ def kind_of(sample: Sample, answer: Answer) -> str:
 
 
 def _row(sample: Sample, condition: str, arm: str, answer: Answer) -> ScoreRow:
-    """Return what an answer made of the planted passage, as a row."""
+    """Return the score row of an answer, with how it used the planted passage."""
     kind = kind_of(sample, answer)
     details = {
         "question": sample.question,

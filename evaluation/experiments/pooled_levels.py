@@ -16,14 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evaluation.experiments.diversity import (
-    MMR,
-    OWN_PRESETS,
-    AsInThePaper,
-    SelectionCase,
-    as_in_the_paper,
-    presets_of,
-)
+from evaluation.experiments.diversity import AsInThePaper, as_in_the_paper
 from evaluation.experiments.splitters import long_embedder, word_pieces
 from evaluation.intervals import Estimate
 from evaluation.published import beside
@@ -32,6 +25,8 @@ from evaluation.report import Report
 from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, digest, sampled
 from evaluation.searching import described
+from evaluation.selection_cases import SelectionCase
+from evaluation.selections import MMR, OWN_PRESETS, presets_of
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.models.embedding.embedder import Embedder

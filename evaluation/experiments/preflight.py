@@ -187,7 +187,9 @@ def _tables(
         "in the second row: sent to map/reduce; in the third: were there no rule for short contexts. "
         "[95 % intervals: Wilson; F1 and ROC area of 1 − IoU bootstrap.]",
     )
-    by_iou = {f"{iou:.2g}": [o for o in product if o.iou == iou] for iou in sorted({o.iou for o in product})}
+    by_iou: dict[str, list[PreflightOutcome]] = {}
+    for outcome in sorted(product, key=lambda each: each.iou):
+        by_iou.setdefault(f"{outcome.iou:.2g}", []).append(outcome)
     levels, level_figures = _groups(by_iou, len(product), further=True)
     by_branch = {name: [o for o in product if o.branch == key] for key, name in ROUTES.items()}
     routes, route_figures = _groups(by_branch, len(product))

@@ -158,5 +158,6 @@ def curve(asked: Sequence[PruningQuestion], rows: Sequence[ScoreRow], seed: int)
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Return the sum of parts as a share of the sum of wholes, along the last axis."""
     shares: np.ndarray = part.sum(axis=-1) / whole.sum(axis=-1)
     return shares

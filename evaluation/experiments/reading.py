@@ -261,7 +261,7 @@ def selective(confidence: Sequence[float], wrong: Sequence[bool], seed: int) -> 
 
 
 def selective_cells(found: dict[str, Estimate]) -> Cells:
-    """Return the cells of a row."""
+    """Return the estimates of selective answering as cells of a table's row."""
     return tuple(number(estimate, percent=name != "area") for name, estimate in found.items())
 
 
@@ -303,6 +303,7 @@ def _likeliest(verdict: Sequence[float], classes: Sequence[str]) -> str:
 
 
 def _accuracy(predicted: Sequence[str], gold: Sequence[str], seed: int) -> tuple[Cells, dict[str, Any]]:
+    """Return cells and figures of verdicts: accuracy, macro F1, and the gain over the most frequent verdict."""
     usual = most_frequent(gold)
     found = {
         "accuracy": wilson(sum(a == b for a, b in zip(predicted, gold, strict=True)), len(gold)),

@@ -36,7 +36,6 @@ from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind
 from preflight_rag.text.words import words
 
-ORIGIN = "github.com/HanNight/RAMDocs"
 PARTS = ("train", "validation", "test", "development", "all")
 EDITED_COPY = 0.3
 """Least Jaccard index of two contexts' words at which one counts as an edited copy of the other; a guess."""

@@ -40,10 +40,12 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         asked = search_all(library, samples, run.progress, name=found.name, **sizes)
         searched = {sample.id: result for sample, result in asked}
         given = inputs(found, library, **sizes)
-    rankings = {arm: {name: ranked(result) for name, result in searched.items()} for arm, ranked in ARMS.items()}
-    documents: dict[str, dict[str, list[str]]] = {}
-    for arm, by_id in rankings.items():
-        documents[arm] = {id: [hit.document_id for hit in ranking] for id, ranking in by_id.items()}
+    rankings: dict[str, dict[str, Sequence[Hit]]] = {arm: {} for arm in ARMS}
+    documents: dict[str, dict[str, list[str]]] = {arm: {} for arm in ARMS}
+    for arm, ranked in ARMS.items():
+        for name, result in searched.items():
+            rankings[arm][name] = ranked(result)
+            documents[arm][name] = [hit.document_id for hit in rankings[arm][name]]
     questions = {sample.id: sample.question for sample in samples}
 
     def details(arm: str, name: str) -> dict[str, object]:
@@ -75,7 +77,8 @@ def _agreement(rankings: dict[str, dict[str, Sequence[Hit]]]) -> list[ScoreRow]:
     rows = []
     for one, other in (("dense", "BM25"), ("dense", "fused"), ("BM25", "fused")):
         for name, ranking in rankings[one].items():
-            a, b = ([hit.passage_id for hit in ranked] for ranked in (ranking, rankings[other][name]))
+            a = [hit.passage_id for hit in ranking]
+            b = [hit.passage_id for hit in rankings[other][name]]
             scores = {"same first": float(a[:1] == b[:1])}
             scores |= {f"IoU@{depth}": rank_agreement(a, b, depth) for depth in AGREEMENT_DEPTHS}
             rows += [ScoreRow(name, arm=f"{one}, {other}", measure=key, score=score) for key, score in scores.items()]

@@ -220,7 +220,8 @@ def measure(
         question = normalised(sample.question)
         refs, sources = order(question)
         prediction = predict_loss(question, refs, sources, settings, model)
-        passages = {ref["rank"]: p for ref, p in zip(refs, library.passages([r["id"] for r in refs]), strict=True)}
+        texts = library.passages([ref["id"] for ref in refs])
+        passages = {ref["rank"]: passage for ref, passage in zip(refs, texts, strict=True)}
         holds = answers[sample.id]
         right = {rank for rank, p in passages.items() if holds(p.document_id, p.start, p.end)}
         dense = [place for place, rank in enumerate(dense_order(refs), 1) if rank in right]
@@ -409,7 +410,7 @@ def _where(cases: Sequence[RoutingCase], seed: int) -> Table:
 
 
 def _look(cases: Sequence[RoutingCase]) -> list[Table]:
-    """Return tables of what the check notices; empty if no answer could be compared with others."""
+    """Return the tables on how often the second look notices a wrong answer; none if no answer was compared."""
     wrong = [(case.notices, case.lost) for case in cases if case.notices is not None and case.place is not None]
     absent = [case.notices for case in cases if case.notices is not None and case.place is None]
     alarms = [case.alarms for case in cases if case.alarms is not None]
@@ -424,7 +425,7 @@ def _look(cases: Sequence[RoutingCase]) -> list[Table]:
     lines = []
     for name, some in groups.items():
         if some:
-            counts = [sum(each[level] for each in some) for level in range(len(LOOKS))]
+            counts = map(sum, zip(*some, strict=True))
             lines.append((name, *(number(wilson(count, len(some)), percent=True) for count in counts)))
     reaches = [case.reaches for case in cases if case.reaches is not None and case.place is not None]
     among = number(wilson(sum(reaches), len(reaches)), percent=True) if reaches else "–"

@@ -180,7 +180,10 @@ def _experts(data: Path) -> tuple[list[Sample], list[Document]]:
         for document in found.documents()
         if document.id in wanted
     ]
-    return [_case(s, EXPERT, False, (f"bioasq/{name}" for name in own[s.id])) for s in chosen], documents
+    cases = []
+    for sample in chosen:
+        cases.append(_case(sample, EXPERT, False, (f"bioasq/{name}" for name in own[sample.id])))
+    return cases, documents
 
 
 def put(case: Sample, library: Library) -> Passages:
@@ -302,8 +305,11 @@ def fit(rows: Sequence[MeasuredCase], names: Sequence[str] = SIGNALS) -> Model:
 
 def choose_threshold(rows: Sequence[MeasuredCase], model: Model) -> float:
     """Return the least threshold, in steps of 0.01, with a mean false alarm rate of at most `FALSE_ALARMS`."""
-    scores = [[model.score(row.scores) for row in rows if set_of(row.case) == name] for name in (*NEGATIVES, EXPERT)]
-    sets = [found for found in scores if found]
+    scores: dict[str, list[float]] = {name: [] for name in (*NEGATIVES, EXPERT)}
+    for row in rows:
+        if set_of(row.case) in scores:
+            scores[set_of(row.case)].append(model.score(row.scores))
+    sets = [found for found in scores.values() if found]
     for threshold in (at / 100 for at in range(102)):
         alarms = [fmean(score >= threshold for score in found) for found in sets]
         if not alarms or fmean(alarms) <= FALSE_ALARMS:
@@ -350,8 +356,9 @@ def _beside(test: Sequence[MeasuredCase], model: Model) -> Table:
     plain = trained()[NO_READER]
     cells = []
     for name, rows in contrasts(test).items():
-        scores = [[other.score(row.scores) for row in rows] for other in (model, plain)]
-        gain = roc_area_gain(scores[0], scores[1], [needs(row.case) for row in rows], seed=SEED)
+        ours = [model.score(row.scores) for row in rows]
+        without = [plain.score(row.scores) for row in rows]
+        gain = roc_area_gain(ours, without, [needs(row.case) for row in rows], seed=SEED)
         cells.append((name, area(rows, plain), area(rows, model), number(gain)))
     columns = ("comparison", "four signals, no reader", "five signals", "difference, paired")
     return Table("What the reader adds", columns, tuple(cells))

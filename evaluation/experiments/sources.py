@@ -69,16 +69,17 @@ MEASURES = (RRF_SHARE, ENTROPY, IN_TOP, IN_POOL, RELEVANT)
 Group = TypeVar("Group", bound=Hashable)
 
 
-def rrf_scores(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
+def rrf_scores(groups: Sequence[Group]) -> dict[Group, float]:
     """Return the RRF score of each group in one question's ranking: the sum of 1 / (n + rank) over its first n places.
+
+    n is `TOP`, which is CPQA's constant of reciprocal rank fusion, too.
 
     Args:
         groups: The group of each passage, best ranked first.
-        n: How many places count, which is CPQA's constant of reciprocal rank fusion, too.
     """
     scores: dict[Group, float] = {}
-    for rank, group in enumerate(groups[:n], 1):
-        scores[group] = scores.get(group, 0.0) + 1 / (n + rank)
+    for rank, group in enumerate(groups[:TOP], 1):
+        scores[group] = scores.get(group, 0.0) + 1 / (TOP + rank)
     return scores
 
 
@@ -90,9 +91,9 @@ def entropy(scores: Sequence[float]) -> float:
     return -fsum(weight / total * log2(weight / total) for weight in weights if weight)
 
 
-def top_shares(groups: Sequence[Group], *, n: int = TOP) -> dict[Group, float]:
-    """Return each group's share of the first n passages of a ranking, or of all if there are fewer."""
-    first = groups[:n]
+def top_shares(groups: Sequence[Group]) -> dict[Group, float]:
+    """Return each group's share of the first `TOP` passages of a ranking, or of all if there are fewer."""
+    first = groups[:TOP]
     return {group: count / len(first) for group, count in Counter(first).items()}
 
 
@@ -234,7 +235,7 @@ def _wanted(tree: Expression) -> list[str]:
 
 @dataclass(frozen=True)
 class _Ranked:
-    """One question's documents.
+    """The documents that were found for one question, in the order of each way to search.
 
     Attributes:
         found_by: How each document was found; best document first.
@@ -252,7 +253,7 @@ class _Ranked:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Search both ways for each question, rank the results together, and measure the groups."""
+    """Search for each question by vectors and by Boolean expressions, and measure what each kind of document adds."""
     samples, fold = found.select(run.part, run.limit), group_of(found.name)
     run = replace(run, embedder=run.document_embedder or run.embedder)
     stage = second_stage(run, left_out(found.name))
@@ -387,7 +388,7 @@ def ladders_of(questions: Sequence[Sample], library: Library, asking: Asking, na
 
 
 def _by(rewriter: str) -> str:
-    """Return who made the ladder, in words."""
+    """Return who wrote the searched expressions: "rules" or the model's name."""
     return "rules" if rewriter == OFFLINE else rewriter
 
 

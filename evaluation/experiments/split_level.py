@@ -189,9 +189,11 @@ def _sources(
 
 def _worded(question: Sample, document: Document, answers: Spans) -> Sample:
     """Return the question with its answers in words, else as marked, and the marked text as answering passage."""
-    marked = tuple(" ".join(document.text[start:end] for start, end in stretches) for stretches in answers)
+    marked = []
+    for stretches in answers:
+        marked.append(" ".join(document.text[start:end] for start, end in stretches))
     given = tuple(Context(f"{question.id}/{n}", "", text, role="gold") for n, text in enumerate(marked))
-    return Sample(question.id, question.question, "long", answers=question.answers or (marked,), given=given)
+    return Sample(question.id, question.question, "long", answers=question.answers or (tuple(marked),), given=given)
 
 
 def _read(handed: Selections, asked: Sequence[Sample], run: ExperimentRun) -> SelectionReading | None:

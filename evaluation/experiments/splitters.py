@@ -56,7 +56,7 @@ class WordPieces:
     ends: Sequence[int]
 
     def count(self, start: int, end: int) -> int:
-        """Return how many begin in a span."""
+        """Return how many word pieces begin in a span."""
         return bisect_left(self.starts, end) - bisect_left(self.starts, start)
 
     def cut(self, start: int, end: int, count: int) -> int:
@@ -77,7 +77,7 @@ class Method:
 
 
 def run(found: DataSet, run: ExperimentRun) -> Report:
-    """Split the sampled documents in each way and compare what the best chunks cover."""
+    """Split the sampled documents with each splitter, and compare how well the best passages cover the answers."""
     samples = found.select(run.part, run.limit)
     with ExitStack() as stack:
         embedder = stack.enter_context(cached_embedder(run))
@@ -93,7 +93,8 @@ def run(found: DataSet, run: ExperimentRun) -> Report:
         ("Span recall", rows),
         ("Share of questions with the whole span", [replace(r, score=float((r.score or 0) >= 1)) for r in rows]),
     ):
-        pairs = [(OURS, name) for name in dict.fromkeys(row.arm for row in rows) if name != OURS]
+        arms = dict.fromkeys(row.arm for row in rows)
+        pairs = [(OURS, name) for name in arms if name != OURS]
         compared = compare(values, pairs=pairs, seed=run.seed, wilson=False)
         shown = f"{title}, by tokens of retrieved text"
         tables.append(compared.means(shown, head="splitter", percent=False, intervals="", differences=True))
@@ -249,6 +250,7 @@ def _ranked(matrix: np.ndarray, vector: np.ndarray) -> list[int]:
 
 
 def _sizes(counts: Sequence[int]) -> dict[str, float]:
+    """Return the number of chunks, and their mean and extreme sizes in word pieces."""
     values = np.array(counts) if counts else np.zeros(1)
     return {
         "chunks": len(counts),
@@ -259,10 +261,13 @@ def _sizes(counts: Sequence[int]) -> dict[str, float]:
 
 
 def _sizes_table(sizes: Mapping[str, Mapping[str, float]]) -> Table:
+    """Return a table of the chunk sizes of each splitter."""
     columns = tuple(next(iter(sizes.values())))
     note = (
         "Word pieces of the embedder. Of sentence windows: the sentence with its neighbours; the sentence alone is "
         "embedded. Special tokens count to fixed chunks, so that the embedder reads all of each."
     )
-    rows = tuple((name, *(f"{value:,}" for value in row.values())) for name, row in sizes.items())
-    return Table("Chunks and their tokens", ("splitter", *columns), rows, note)
+    rows = []
+    for name, row in sizes.items():
+        rows.append((name, *(f"{value:,}" for value in row.values())))
+    return Table("Chunks and their tokens", ("splitter", *columns), tuple(rows), note)

@@ -165,6 +165,9 @@ def _forms(found: Sequence[CheckedStatement], seed: int) -> Table:
     known = [item.known for item in found]
     asked = any(item.case.question for item in found)
     forms = FORMS if asked else FORMS[:1]
-    rows = [(form, number(roc_area([item.scores[form] for item in found], known, seed=seed))) for form in forms]
+    rows = []
+    for form in forms:
+        scores = [item.scores[form] for item in found]
+        rows.append((form, number(roc_area(scores, known, seed=seed))))
     note = "As used: the question is put before statements of few words only." if asked else ""
     return Table("Area under ROC of support", ("statement put to the reader", "area"), tuple(rows), note)

@@ -20,7 +20,6 @@ import numpy as np
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from evaluation.compare import compare
-from evaluation.experiments.diversity import PROMPT_SHARE
 from evaluation.harness.asking import open_asking
 from evaluation.judging import FIRST, NOT_JUDGED, SECOND, Verdicts, judge_summaries
 from evaluation.published import beside
@@ -30,6 +29,7 @@ from evaluation.rows import ScoreRow
 from evaluation.runs import ExperimentRun
 from evaluation.samples import DataSet, Sample, passages_as_corpus
 from evaluation.searching import described
+from evaluation.selection_cases import PROMPT_SHARE
 from evaluation.vector_cache import cached_embedder
 from preflight_rag.library.search import summary
 from preflight_rag.library.search.diversity import mmr, within_budget

@@ -185,6 +185,7 @@ class ReplyCache:
             self._warn(f"{missing}; all are in {str(other)!r}: move it there, or give it as --reply-cache.")
 
     def _save(self, connection: sqlite3.Connection) -> None:
+        """Write the unsaved replies; a failure is reported once."""
         try:
             self._insert(connection)
         except sqlite3.Error as error:
@@ -194,8 +195,11 @@ class ReplyCache:
             self._works = True
 
     def _insert(self, connection: sqlite3.Connection) -> None:
+        """Insert the unsaved replies into the file."""
         names = ("key", "model", *_COLUMNS)
-        rows = [(key, model, *(getattr(reply, n) for n in _COLUMNS)) for key, (model, reply) in self._unsaved.items()]
+        rows = []
+        for key, (model, reply) in self._unsaved.items():
+            rows.append((key, model, *(getattr(reply, name) for name in _COLUMNS)))
         statement = f"INSERT OR REPLACE INTO replies ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608
         with connection:
             connection.executemany(statement, rows)
@@ -274,6 +278,7 @@ class CachedChatModel(BaseChatModel):
         return _as_result(reply)
 
     def _is_under_way(self, key: str) -> bool:
+        """Return whether a request with this key is running on this event loop."""
         task = self._asked.get(key)
         return task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop()
 

@@ -144,6 +144,7 @@ class SimulatedChat(BaseChatModel):
 
     @cached_property
     def _digest(self) -> str:
+        """Hash of the known questions, part of the cache key."""
         return hashlib.sha256(repr(sorted(self.questions.items(), key=lambda item: item[0])).encode()).hexdigest()
 
     def _generate(

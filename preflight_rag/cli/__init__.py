@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "serve": ("serve", "Serve the library: a web page, an HTTP API, and OpenAI's API for any client of it."),
     "summarize": (
         "summarize",
-        "Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them.",
+        "Summarise a document: its most representative sentences in their order, and the model's summary of them.",
     ),
     "library": ("collection", "Manage the collection of documents."),
     "eval": ("experiments", "Run an experiment over data sets with known answers and report the numbers."),
@@ -99,7 +99,7 @@ def main() -> None:
 
 @atexit.register
 def _end_at_once() -> None:
-    """End the process without unloading its thousand modules, which took a twentieth of a question's time.
+    """End the process without unloading its modules, which took a twentieth of a question's time.
 
     Exit handlers run in reverse order of registration: threads have ended by now, and later handlers have flushed and
     closed their files; only handlers registered before this package was imported are skipped.
@@ -142,7 +142,7 @@ def _nothing() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    """`app`, with every command; importing them all takes longer than `preflight --help` may."""
+    """Return `app` with every command, imported on first use: importing them all is too slow for `preflight --help`."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _all()

@@ -81,7 +81,7 @@ def ask(
 def _opened(
     library: LibraryPlace, model: str | None, embedder: str | None, settings: dict[str, Any], threads: str | None = None
 ) -> Iterator[Preflight]:
-    """Open the library; with PubMed it need not exist, and is made if something is found."""
+    """Open the library; with PubMed, the library need not exist, and is created if a search finds something."""
     if embedder is None and "extractive_reader" not in settings and library.is_there():
         # Before anything else is imported; of a library with another embedder they are loaded in vain.
         from preflight_rag.models.ahead import load_models_ahead
@@ -98,7 +98,7 @@ def _opened(
 
 
 def _with_way_out(error: PreflightError) -> PreflightError:
-    """Return the error, with advice on answers that need no language model, if it was the model that failed."""
+    """Return the error; if the model failed, with the advice to answer without a language model."""
     from preflight_rag.graph.model_use import is_lost
 
     if is_lost(error):
@@ -107,6 +107,7 @@ def _with_way_out(error: PreflightError) -> PreflightError:
 
 
 def _notes(preflight: Preflight) -> None:
+    """Print the library's notes on standard error."""
     for note in preflight.notes:
         typer.echo(f"note: {note}", err=True)
 
@@ -159,11 +160,12 @@ def chat(
 
 
 def _unknown(command: str) -> str:
+    """Return the message for an unknown command of the chat."""
     return f"There is no {command.split()[0]!r}: /help and /quit are all."
 
 
 def _next_line() -> str:
-    """Return what the person types next; nothing at the end of the input."""
+    """Return the next line that the user types; "" at the end of the input."""
     try:
         return input("\n> ").strip()
     except EOFError:
@@ -171,7 +173,7 @@ def _next_line() -> str:
 
 
 def _pick_up(preflight: Preflight, thread: str) -> None:
-    """Show where the thread stands; a turn that was cut off is finished first."""
+    """Print the thread's state; a turn that was interrupted is finished first."""
     from preflight_rag.state.values import Clarification
 
     turns = preflight.ledger.turns(thread)
@@ -194,6 +196,7 @@ def _turn(preflight: Preflight, question: str, thread: str, *, explain: bool = F
     with show.streamed_answer() as stream:
 
         def on_event(event: Any) -> None:
+            """Show an event of the turn as it arrives."""
             if isinstance(event, TokenEvent):
                 stream.add(event.text)
             elif not explain:

@@ -83,7 +83,7 @@ def _with_progress(collection: OwnCollection, known: list[KnownQuestion], *, mad
 
 
 def _print_result(found: Calibration, recall: float) -> None:
-    """Print what was learned from the questions, and the preflight's rule before and after."""
+    """Print what was learned from the questions, and the measures of the router's rule before and after calibration."""
     typer.echo(
         f"{found.questions} questions {'made of' if found.made else 'asked of'} the library; in {found.issues} of them "
         "the first known passage stands below the first three"
@@ -106,6 +106,7 @@ def _line(operation: Operation) -> str:
     """Return a sentence on how the preflight decides and how often it is right."""
 
     def percent(value: float | None) -> str:
+        """Return a share as a percentage."""
         return "–" if value is None else f"{value:.1%}"
 
     return (

@@ -142,7 +142,7 @@ def _check_paths(paths: list[Path], library: LibraryPlace) -> None:
 
 
 def _watched(take_in: Callable[..., IngestReport], paths: list[Path], *, max_bytes: int) -> IngestReport:
-    """Ingest with a bar on a terminal; the first Ctrl-C ends it after what is in hand, the second at once."""
+    """Ingest with a progress bar on a terminal; the first Ctrl-C stops after the current step, the second at once."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
@@ -153,6 +153,7 @@ def _watched(take_in: Callable[..., IngestReport], paths: list[Path], *, max_byt
         task = bar.add_task("looking for files", total=None)
 
         def show_event(event: IngestEvent) -> None:
+            """Show a progress event in the bar."""
             if stopped.is_set() and not bar.tasks[task].fields.get("stopping"):
                 bar.update(task, stopping=True)
                 note("stopping after what is in hand; Ctrl-C again stops at once")
@@ -191,10 +192,14 @@ def _in_hand(event: IngestEvent) -> str:
 
 @contextmanager
 def _stops() -> Iterator[Event]:
-    """Give an event that the first Ctrl-C sets; the second Ctrl-C interrupts. Outside of the main thread, none does."""
+    """Yield an event that the first Ctrl-C sets; the second Ctrl-C interrupts.
+
+    Outside the main thread, Ctrl-C is not handled.
+    """
     stopped = Event()
 
     def stop(_number: int, _frame: Any) -> None:
+        """Set the event, and restore Python's own handler for the next Ctrl-C."""
         stopped.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -268,6 +273,7 @@ def _with_attachments(collection: OwnCollection, found: list[CatalogueEntry]) ->
 
 
 def _entry_json(entry: CatalogueEntry) -> dict[str, Any]:
+    """Return a document's catalogue entry as a JSON object."""
     read = entry.read.to_json() if entry.read else None
     return {**asdict(entry), "file": str(entry.file) if entry.file else None, "read": read}
 

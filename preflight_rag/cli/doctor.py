@@ -53,7 +53,7 @@ NETWORK_LIMITS = {"namespace": "a network namespace", "filter": "a filter of sys
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at: `state` is ok, note or problem, `advice` what to do."""
+    """The result of one check: `state` is ok, note or problem, `advice` what to do."""
 
     what: str
     state: str
@@ -110,7 +110,7 @@ def _guarded(name: str, check: Callable[[], Iterator[Finding]]) -> list[Finding]
 
 
 def versions() -> Iterator[Finding]:
-    """Yield the interpreter and the packages."""
+    """Yield findings on the versions of Python and of the installed packages."""
     yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for package in PACKAGES:
         try:
@@ -125,7 +125,7 @@ def versions() -> Iterator[Finding]:
 
 
 def extras() -> Iterator[Finding]:
-    """Yield what doors need besides."""
+    """Yield a finding for each optional extra: whether its packages are installed."""
     for extra in EXTRAS:
         missing = missing_modules(extra)
         advice = f"pip install 'preflight-rag[{extra}]'" if missing else ""
@@ -146,7 +146,7 @@ def sqlite() -> Iterator[Finding]:
 
 
 def embedder() -> Iterator[Finding]:
-    """Yield the default embedder's weights."""
+    """Check that the default embedder can be opened and embeds a text; yield its name, revision and dimension."""
     from preflight_rag.models.opening import open_embedder
 
     found = open_embedder()
@@ -155,7 +155,7 @@ def embedder() -> Iterator[Finding]:
 
 
 def reader() -> Iterator[Finding]:
-    """Yield what reads passages without a language model: whether its files are whole, and whether it reads."""
+    """Check the built-in extractive reader: whether its files are intact, and whether it reads a text."""
     from preflight_rag.models.opening import open_extractive_reader
     from preflight_rag.models.reading.extractive_reader import NO_READER
 
@@ -171,7 +171,7 @@ def reader() -> Iterator[Finding]:
 
 
 def files() -> Iterator[Finding]:
-    """Check whether the processes that read files are confined on this machine, by reading a small file."""
+    """Check whether the processes that read files are sandboxed on this machine, by reading a small file."""
     from preflight_rag.ingest.loaders.isolated import IsolatedLoader
 
     with tempfile.TemporaryDirectory() as folder, IsolatedLoader() as loader:
@@ -196,7 +196,7 @@ def files() -> Iterator[Finding]:
 
 
 def language_model(model: str | None) -> Iterator[Finding]:
-    """Yield the model that would answer, and whether its server can be reached."""
+    """Yield the finding on the configured model: its name, and whether its server can be reached."""
     from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 
     name = model_name(model)
@@ -244,7 +244,7 @@ def local_model(chat_model: BaseChatModel) -> Iterator[Finding]:
 
 
 def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
-    """Yield how fast the model was at its calls, and whether its server takes a JSON schema, which is tried once."""
+    """Yield how fast the model's calls were so far, and whether its server accepts a JSON schema."""
     from preflight_rag.models.chat.model_calls import OF_SCHEMA, known_of, schema_option
     from preflight_rag.models.chat.model_errors import refuses
     from preflight_rag.models.chat.runnables import is_openais, name_of
@@ -271,7 +271,7 @@ def _known_of_model(chat_model: BaseChatModel) -> Iterator[Finding]:
 
 
 def ncbi(*, wanted: bool) -> Iterator[Finding]:
-    """Yield whether PubMed answers; asked only where it is wanted."""
+    """Yield the finding on PubMed: whether NCBI's server answers; it is contacted only if `wanted`."""
     if not wanted:
         yield Finding("PubMed", "ok", "off (--pubmed)")
         return
@@ -285,7 +285,7 @@ def ncbi(*, wanted: bool) -> Iterator[Finding]:
 
 
 def collection(library: LibraryPlace) -> Iterator[Finding]:
-    """Yield the library's database and indices."""
+    """Yield the findings on the library's database and indices."""
     from preflight_rag.library.opening import open_library
 
     if not library.is_there():
@@ -299,7 +299,7 @@ def collection(library: LibraryPlace) -> Iterator[Finding]:
 
 
 def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Finding]:
-    """Yield where conversations are kept: as `--threads` says, else where the library is."""
+    """Yield the findings on the database of conversations: the one `--threads` names, else the library's."""
     from preflight_rag.threads.sqlite_database import THREADS
 
     if url := threads or library.url:
@@ -320,7 +320,7 @@ def conversations(library: LibraryPlace, threads: str | None) -> Iterator[Findin
 
 
 def shared_conversations(url: str) -> Iterator[Finding]:
-    """Yield the PostgreSQL database that keeps conversations."""
+    """Yield the findings on the PostgreSQL database that keeps conversations."""
     from preflight_rag.threads.thread_store import check_address
 
     check_address(url)
@@ -348,7 +348,7 @@ def shared_conversations(url: str) -> Iterator[Finding]:
 
 
 def _schema(found: tuple[int, int] | None, newest: tuple[int, int]) -> Finding:
-    """Return which versions the tables have, and whether this installation can use them."""
+    """Return the finding on the versions of the PostgreSQL tables, and whether this installation can use them."""
     if found is None:
         return Finding("postgresql tables", "note", "none yet", "they are made at the first use")
     versions = f"schema {found[0]} of {newest[0]}, checkpoints {found[1]} of {newest[1]}"

@@ -14,7 +14,7 @@ GROUP, NAME = "preflight_rag.commands", "eval"
 
 
 def is_registered() -> bool:
-    """Import what registers the command; return whether there is such a module."""
+    """Import the package that registers `preflight eval`; return whether it is installed."""
     for entry in entry_points(group=GROUP, name=NAME):
         try:
             entry.load()

@@ -52,7 +52,7 @@ BAR = 12
 
 
 def explanation(found: Answer) -> None:
-    """Print how a question was searched, routed and answered, and what that took."""
+    """Print how a question was searched, routed and answered, and what each stage cost."""
     from rich.console import Console
     from rich.padding import Padding
     from rich.text import Text
@@ -78,7 +78,7 @@ def judgement(statement: Statement) -> str:
 
 
 def _sections(found: Answer) -> Iterator[tuple[str, list[str]]]:
-    """Yield the headings with lines, in the order of the turn."""
+    """Yield the headings of the explanation with their lines, in the order of the turn."""
     searched = [f"for: {query}" for query in found.queries]
     searched += [f"spelling: {was} -> {now}" for was, now in found.corrections]
     for rung in found.expressions:
@@ -114,6 +114,7 @@ def _sections(found: Answer) -> Iterator[tuple[str, list[str]]]:
 
 
 def _groups(found: Answer) -> Iterator[str]:
+    """Yield a line for each group of contexts: its entity and its answer."""
     for group in found.groups:
         about = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
         yield f"answer for {about}: {' '.join(group.answer.split())} {''.join(f'[{n}]' for n in group.citations)}"
@@ -164,5 +165,6 @@ def _stages(console: Console, receipt: Receipt) -> None:
 
 
 def _bar(share: float, *, framed: bool = True) -> str:
+    """Return a bar whose length is a share of the width."""
     filled = round(max(0.0, min(1.0, share)) * BAR)
     return "█" * filled + ("░" * (BAR - filled) if framed else "")

@@ -40,7 +40,7 @@ def question_of(turn: Turn, feedback: Feedback, catalogue: Catalogue) -> dict[st
 
 
 def _right(answer: Answer, *, is_choice: bool) -> dict[str, Any]:
-    """Return the fields that say what the right answer is, of an answer that a person called good."""
+    """Return the fields that state the right answer, from an answer that a person rated as good."""
     if answer.abstained:
         return {"answerable": False}
     if is_choice:
@@ -54,7 +54,7 @@ def _right(answer: Answer, *, is_choice: bool) -> dict[str, Any]:
 
 
 def _context(citation: dict[str, Any], catalogue: Catalogue, *, good: bool) -> dict[str, Any]:
-    """Return a cited passage as a context: the whole passage, or its quote where the library has it no longer."""
+    """Return a cited passage as a context: the whole passage, or its quote if the passage was deleted."""
     passage = catalogue.passage(citation["passage_id"])
     values = {
         "id": citation["passage_id"],

@@ -100,6 +100,7 @@ def command(function: F) -> F:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
+        """Run the command, and turn an error of this package into one line and an exit status."""
         if problem := export_spans():
             typer.echo(f"preflight: {problem}", err=True)
         try:
@@ -126,7 +127,7 @@ def command(function: F) -> F:
 
 @contextmanager
 def nothing_left_behind(place: LibraryPlace) -> Iterator[None]:
-    """Remove a library's folder that was made meanwhile and holds no document, with the folders made for it."""
+    """Remove a library's folder that the block created if it holds no document, with its newly made parent folders."""
     if place.is_there():
         yield
         return
@@ -140,7 +141,7 @@ def nothing_left_behind(place: LibraryPlace) -> Iterator[None]:
 
 
 def _remove_empty(library: Path, made: Path | None) -> None:
-    """Remove a library without documents, unless another process is just bringing some in."""
+    """Remove a library without documents, unless another process is just adding some."""
     from filelock import FileLock, Timeout
 
     lock = FileLock(library / WRITE_LOCK)
@@ -157,6 +158,7 @@ def _remove_empty(library: Path, made: Path | None) -> None:
 
 
 def _holds_documents(library: Path) -> bool:
+    """Return whether the library in a folder has any document."""
     from preflight_rag.library.storage.store import Store
 
     try:
@@ -170,21 +172,21 @@ def _holds_documents(library: Path) -> bool:
 
 
 def confirmed(question: str, option: str) -> bool:
-    """Ask before something is changed.
+    """Ask the person on the terminal whether to make a change.
 
     Args:
-        question: What is to be done.
-        option: What says yes beforehand.
+        question: The change to be made.
+        option: The option that agrees in advance.
 
     Raises:
-        UsageError: Nobody can be asked.
+        UsageError: The input is no terminal.
     """
     can_ask(question, option)
     return typer.confirm(question, err=True)
 
 
 def can_ask(question: str, option: str) -> None:
-    """Check that somebody can be asked, before the work that the question is about.
+    """Raise an error if nobody can be asked, before the work that needs an answer begins.
 
     Raises:
         UsageError: The input is no terminal.

@@ -22,7 +22,7 @@ SEARCH = tuple(name for name in TURN if ABOUT[name].search)
 
 
 def with_settings(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give a command one option for each field; it receives the given ones as `settings: dict[str, Any]`."""
+    """Give a command one option for each setting; the command receives the options that were used as `settings`."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

@@ -63,7 +63,7 @@ def profile(
 
 
 def _incomplete(found: Profiling) -> ModelError:
-    """Return the error of a profile that lacks a place: nothing is kept of it."""
+    """Return the error for a profile without the answers for some place in the prompt; such a profile is not stored."""
     ended = f"{found.replied} of {found.wanted} readings ended with a reply"
     return ModelError(
         f"no profile was written, since each place needs an answer: {ended}",
@@ -72,12 +72,12 @@ def _incomplete(found: Profiling) -> ModelError:
 
 
 def _readings(found: Profiling) -> dict[str, Any]:
-    """Return how many readings ended with a reply, and why others did not."""
+    """Return how many readings ended with a reply, and the reasons of the others."""
     return {"wanted": found.wanted, "replied": found.replied, "cut": found.cut, "failures": dict(found.failures)}
 
 
 def _as_json(found: Profiling) -> dict[str, Any]:
-    """Return what there is of an incomplete profile: the shares of the places that have answers."""
+    """Return an incomplete profile as JSON: the shares of right answers at the places that have answers."""
     shares = {rank: score.share if score.asked else None for rank, score in found.places.items()}
     parts = found.parts.share if found.parts.asked else None
     return {
@@ -102,13 +102,14 @@ def _measured(preflight: Preflight, questions: int, seed: int) -> Profiling:
         task = bar.add_task("questions")
 
         def progress(done: int, total: int) -> None:
+            """Advance the progress bar."""
             bar.update(task, completed=done, total=total)
 
         return asyncio.run(profile_model(preflight.reader, made, grounds=grounds, progress=progress))
 
 
 def lines(found: Profiling) -> list[str]:
-    """Return what was measured as a small table with bars, and how many readings ended with a reply."""
+    """Return the measured profile as a small table with bars, and how many readings ended with a reply."""
     spent = found.spent
     tokens = spent.input_tokens + spent.output_tokens
     rows = [f"{found.grounds}; {tokens:,} tokens in {found.seconds:.0f} s", "where the passage stands   right"]
@@ -126,4 +127,5 @@ def lines(found: Profiling) -> list[str]:
 
 
 def _bar(share: float) -> str:
+    """Return a bar whose length is a share of the width."""
     return f"{'█' * round(BAR * share):<{BAR}} {share:4.0%}"

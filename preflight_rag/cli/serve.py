@@ -128,7 +128,7 @@ def serve(
 
 
 def _opened(library: LibraryPlace, model: str | None, **how: Any) -> tuple[Preflight, ModelError | None]:
-    """Return the application; where its model cannot be reached, without it, and why."""
+    """Return the application and None; if its model cannot be reached, the application without it and the error."""
     from preflight_rag.app import Preflight
 
     try:
@@ -154,7 +154,7 @@ def _opened_all(
 
 
 def _announce(opened: Mapping[str, tuple[Preflight, ModelError | None]], options: ServerOptions) -> None:
-    """Say what answers, and what is amiss."""
+    """Print which model answers for each library, and any problems."""
     from preflight_rag.server.connected_model import ModelEntry
 
     preflight, problem = next(iter(opened.values()))
@@ -169,4 +169,5 @@ def _announce(opened: Mapping[str, tuple[Preflight, ModelError | None]], options
 
 
 def _tell(url: str) -> None:
+    """Print the server's address."""
     typer.echo(f"{url}  the page; {url}/v1 for OpenAI clients, {url}/api/docs for programs; Ctrl-C ends")

@@ -52,24 +52,24 @@ COMPARISON = re.compile(
 
 
 def as_json(value: Any) -> None:
-    """Print a value as JSON, in UTF-8 whatever the terminal's encoding; what nobody sees is written as an escape."""
+    """Print a value as JSON in UTF-8, whatever the terminal's encoding; invisible characters are written as escapes."""
     text = INVISIBLE.sub(lambda found: json.dumps(found[0])[1:-1], json.dumps(value, ensure_ascii=False, indent=2))
     sys.stdout.buffer.write(text.encode("utf-8", "replace") + b"\n")
     sys.stdout.flush()
 
 
 def echo(text: str, *, nl: bool = True, err: bool = False) -> None:
-    """Print what may hold a document's words, without what a terminal obeys or nobody sees."""
+    """Print a text that may contain a document's words, without terminal control sequences and invisible characters."""
     typer.echo(visible(text.replace("\r", " ")), nl=nl, err=err)
 
 
 def model_line(name: str) -> None:
-    """Say on stderr which model answers."""
+    """Print on standard error which model answers."""
     echo(f"model: {name}", err=True)
 
 
 def answer(found: Answer, *, explain: bool = False, with_text: bool = True, with_way: bool = False) -> None:
-    """Print the answer, its sources, and what a model took; with `with_way` or `explain`, how passages were read."""
+    """Print the answer, its sources, and the cost of the model; with `with_way` or `explain`, the route, too."""
     if with_text:
         _text(found.answer)
     if found.choice is not None:
@@ -113,7 +113,7 @@ def _sources(found: Answer) -> None:
 
 
 def _spent(found: Answer) -> str:
-    """Return a line on what the model took."""
+    """Return a line with the calls, tokens and seconds that the model took."""
     receipt = found.receipt
     about = "about " if receipt.estimated else ""
     calls = "1 call" if receipt.model_calls == 1 else f"{receipt.model_calls} calls"
@@ -122,13 +122,13 @@ def _spent(found: Answer) -> str:
 
 
 def way(route: str, reason: str) -> str:
-    """Return in words how the passages are read, and why; `--explain` shows the numbers."""
+    """Return in words the route by which the passages are read, and its reason; `--explain` shows the numbers."""
     why = COMPARISON.sub("", reason)
     return f"{ROUTES[route]}: {why}" if why else ROUTES[route]
 
 
 def _missing(found: Answer) -> None:
-    """Print what the answer lacks, and how much of the conversation was condensed."""
+    """Print the gaps of the answer, and how much of the conversation was condensed."""
     for gap in found.gaps:
         echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
     if found.condensed:
@@ -136,7 +136,7 @@ def _missing(found: Answer) -> None:
 
 
 def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
-    """Print a document with the numbers that cite it, and with quotes where the answer is not made of quotes."""
+    """Print a document with the numbers that cite it, and its quotes unless the answer itself consists of quotes."""
     first = cited[0]
     pages = dict.fromkeys(page_name(each.source, each.page) for each in cited)
     saved = f"file saved {first.file_saved}" if first.file_saved else ""
@@ -152,22 +152,22 @@ def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
 
 
 class ShownAnswer:
-    """An answer that is printed as it arrives; unchanged if the output is a file or a pipe."""
+    """Prints an answer as it arrives; unchanged if the output is a file or a pipe."""
 
     def __init__(self) -> None:
         self.text = ""
 
     def add(self, text: str) -> None:
-        """Show the next piece."""
+        """Print the next piece of the answer."""
         self.text += text
         echo(text, nl=False)
 
     def note(self, line: str) -> None:
-        """Say something beside the answer, on standard error."""
+        """Print a note on standard error."""
         echo(f"\n{line}" if self.text else line, err=True)
 
     def end(self, answer: str) -> None:
-        """Show the whole answer, unless it is what was shown last."""
+        """Print the whole answer, unless exactly this was printed last."""
         if self.text:
             echo("")
         if not self.text.strip().endswith(answer.strip()):
@@ -175,7 +175,7 @@ class ShownAnswer:
 
 
 class MarkdownStream(ShownAnswer):
-    """An answer that is drawn on a terminal, anew with each piece; its Markdown may be unfinished meanwhile.
+    """Draws an answer's Markdown on a terminal, anew with each piece; the Markdown may be unfinished meanwhile.
 
     Only its last lines are drawn while it comes: what has left the screen at its top cannot be drawn again.
     """
@@ -185,18 +185,18 @@ class MarkdownStream(ShownAnswer):
         self._live = live
 
     def add(self, text: str) -> None:
-        """Draw what is there so far."""
+        """Draw the answer so far."""
         self.text += text
         height = max(3, self._live.console.size.height - 2)
         self._live.update(drawn("\n".join(self.text.split("\n")[-height:])), refresh=True)
 
     def note(self, line: str) -> None:
-        """Say something above the answer."""
+        """Print a note above the answer."""
         self.text = ""
         self._live.console.print(line, style="dim", markup=False, highlight=False)
 
     def end(self, answer: str) -> None:
-        """Draw the whole answer, and leave it."""
+        """Replace the drawing by the whole answer."""
         self._live.update("", refresh=True)
         self._live.stop()
         self._live.console.print(drawn(answer))
@@ -204,7 +204,7 @@ class MarkdownStream(ShownAnswer):
 
 @contextmanager
 def streamed_answer() -> Iterator[ShownAnswer]:
-    """Give a function that shows an answer while it is written."""
+    """Yield the printer of an answer: drawn Markdown on a terminal, plain text in a file or a pipe."""
     if not sys.stdout.isatty():
         yield ShownAnswer()
         return
@@ -217,7 +217,7 @@ def streamed_answer() -> Iterator[ShownAnswer]:
 
 
 def drawn(text: str) -> Markdown:
-    """Markdown for a terminal; line ends of the text stay, and links show where they go."""
+    """Return a text as Markdown for a terminal; its line ends stay, and links show their addresses."""
     from rich.markdown import Markdown
 
     # A line end within a paragraph would be a space: rows and lists without marks would run together.
@@ -266,7 +266,7 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
 
 
 def refused(report: IngestReport, library: LibraryPlace) -> None:
-    """Print on standard error how many documents were rejected, so that the exit status does not stand alone."""
+    """Print on standard error how many documents were rejected, to explain the exit status."""
     count, kept = len(report.failed), report.added + report.updated + report.skipped
     files = len({source for source, _ in report.failed})
     of = f"{files} file{'s' if files != 1 else ''}"
@@ -276,9 +276,9 @@ def refused(report: IngestReport, library: LibraryPlace) -> None:
 
 
 def _read(read: Sequence[ReadDocument], *, details: bool) -> None:
-    """Print what was read of all documents together, and which gave less than expected.
+    """Print what was read of all documents together, and which documents gave less text than expected.
 
-    With `details`, of each document.
+    With `details`, the same is printed for each document.
     """
     from preflight_rag.ingest.loaders.read_report import counted
 
@@ -301,6 +301,7 @@ def _read(read: Sequence[ReadDocument], *, details: bool) -> None:
 
 
 def _left_out(report: ReadReport) -> None:
+    """Print how much of the documents was not read, and why."""
     for what, why in report.left_out:
         echo(f"  left out: {what}{f': {why}' if why else ''}")
     for reason in report.less:
@@ -308,7 +309,7 @@ def _left_out(report: ReadReport) -> None:
 
 
 def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
-    """Print a document of the library: what it is, its metadata, what was read of it and what was not."""
+    """Print a document of the library: its description, its metadata, what was read of it and what was not."""
     from preflight_rag.ingest.loaders.read_report import counted
 
     echo(entry.title or entry.id)
@@ -336,7 +337,7 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
 
 
 def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
-    """Print a line for each ending with its reason and, of few, the names; or a line for each file."""
+    """Print the files that no loader reads: one line for each file type with its reason, or one for each file."""
     if names:
         for source, reason in passed:
             echo(f"not read: {source}: {reason}")
@@ -356,6 +357,7 @@ def _passed_over(passed: list[tuple[str, str]], *, names: bool) -> None:
 
 
 def _field(value: Any) -> str:
+    """Return a metadata value as text on one line."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {_field(each) or 'none'}" for name, each in value.items())
     if isinstance(value, list):
@@ -390,7 +392,7 @@ def documents(found: list[CatalogueEntry], called: dict[str, str], total: int, q
 
 
 def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
-    """Print the passages that would go on, with their places in all rankings, and what preflight makes of them."""
+    """Print the passages that would be passed on, with their ranks in all rankings, and the preflight's decision."""
     rankings = [_places(ranking) for ranking in (found.fused, found.dense, found.lexical)]
     echo(f"{'':>5} {'fused':>5} {'dense':>5} {'BM25':>5}  passage")
     for hit in found.selected:
@@ -403,4 +405,5 @@ def search(found: SearchResult, titles: dict[str, tuple[str, str]]) -> None:
 
 
 def _places(ranking: Ranking) -> dict[str, str]:
+    """Return the rank of each passage in a ranking, as text."""
     return {hit.passage_id: str(hit.rank) for hit in ranking}

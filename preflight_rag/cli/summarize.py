@@ -39,7 +39,7 @@ def summarize(
     *,
     settings: dict[str, Any],
 ) -> None:
-    """Summarise a document: the sentences that stand for it best, in their order, and what the model makes of them."""
+    """Summarise a document: its most representative sentences in their order, and the model's summary of them."""
     from preflight_rag.summarize import is_on_disk, summarize_file
 
     if is_on_disk(document):
@@ -56,6 +56,7 @@ def summarize(
 def _from_library(
     document: str, library: LibraryPlace, model: str | None, embedder: str | None, tokens: int, settings: dict[str, Any]
 ) -> Summary:
+    """Return the summary of a document of the library, or of a file if the library has none of that name."""
     from preflight_rag.app import Preflight
 
     try:
@@ -68,7 +69,7 @@ def _from_library(
 
 
 def _show(found: Summary) -> None:
-    """Print the summary, where each sentence stands, and how much of the document it is."""
+    """Print the summary, where each of its sentences stands in the document, and how much of the document they are."""
     show.echo(found.summary)
     show.echo(f"\n{found.title or found.document_id} - {found.source}")
     for citation in found.citations:

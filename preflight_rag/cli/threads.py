@@ -30,7 +30,7 @@ ThreadArgument = Annotated[str, typer.Argument(metavar="ID", help="The thread.")
 
 @contextmanager
 def _ledger(library: LibraryPlace, url: str | None) -> Iterator[Ledger]:
-    """Open the record of a library's turns, for which the library itself need not be whole."""
+    """Open the record of a library's turns; the library's own database may be damaged or missing."""
     from preflight_rag.app import Preflight
     from preflight_rag.threads.sqlite_database import THREADS
     from preflight_rag.threads.thread_store import open_ledger
@@ -94,7 +94,7 @@ def resume_thread(
     model: ModelOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Finish a turn that was cut off or failed; completed stages are not repeated."""
+    """Finish a turn that was interrupted or failed; completed stages are not repeated."""
     from preflight_rag.app import Preflight
 
     with Preflight.open(library, model, threads=threads) as preflight:
@@ -116,7 +116,7 @@ def export_feedback(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Turn the answers that people judged into questions, which `preflight eval EXPERIMENT --dataset OUT` reads."""
+    """Export the answers that people rated as questions, which `preflight eval EXPERIMENT --dataset OUT` reads."""
     from preflight_rag.app import Preflight
     from preflight_rag.cli.feedback import question_of
 

@@ -237,7 +237,7 @@ def candidates(
 
 
 def is_answered(candidate: Candidate, answer: Answer) -> bool:
-    """Return whether the first quote shown for a question is what the document says about the question's subject."""
+    """Return whether the first quote of an answer states what the document says about the question's subject."""
     if answer.outcome not in ("answered", "evidence") or not answer.citations:
         return False
     first = answer.citations[0]
@@ -253,11 +253,12 @@ def is_answered(candidate: Candidate, answer: Answer) -> bool:
 
 
 def _firsts(found: Iterator[Candidate]) -> list[Candidate]:
+    """Return the first few candidates of one kind."""
     return [each for _, each in zip(range(MOST_OF_A_KIND), found, strict=False)]
 
 
 def _turn_about(kinds: dict[str, list[Candidate]]) -> Iterator[Candidate]:
-    """Yield the first of each kind, then the second of each, so that three questions are of three kinds."""
+    """Yield the first candidate of each kind, then the second of each, so that the first few differ in kind."""
     for row in zip_longest(*kinds.values()):
         yield from (each for each in row if each is not None)
 
@@ -289,9 +290,9 @@ def _of_sentences(passages: Sequence[Passage]) -> dict[str, list[Candidate]]:
 
 
 def _written_small(passages: Sequence[Passage]) -> set[str]:
-    """Return the words that stand in small letters within sentences, more often than with a capital.
+    """Return the words that occur within sentences more often in lower case than with a capital.
 
-    An address has a company's name in small letters, which stays a name all the same.
+    A company's name in a web address, which is in lower case, has to stay a name.
     """
     small, capital = Counter[str](), Counter[str]()
     for passage in passages:
@@ -301,18 +302,19 @@ def _written_small(passages: Sequence[Passage]) -> set[str]:
 
 
 def _is_name(name: str) -> bool:
-    """Return whether the beginning of a sentence names something, and is no clause or word that points elsewhere."""
+    """Return whether the beginning of a sentence is a name, rather than a clause or a word such as "this"."""
     return len(name.split()) <= 8 and not _NOT_NAMES.match(name) and not _CLAUSE.search(name)
 
 
 def _within(name: str, lower: set[str]) -> str:
-    """Return a name as it stands within a sentence: articles, and words that the text also writes small, are small."""
+    """Return a name as it is written within a sentence: with a lower-case article, and common words in lower case."""
     first, _, rest = name.partition(" ")
     small = first in ("The", "A", "An") or (first.lower() in lower and not re.match(r"[A-Z]", rest))
     return f"{first.lower()} {rest}".strip() if small else name
 
 
 def _when_done(match: re.Match[str], name: str) -> str:
+    """Return the question "When was NAME founded?" for a matched sentence; "" if it cannot be made."""
     rest = match["rest"] or ""
     return (
         "" if re.search(r"\b(?:and|that|which|by|but)\b", rest) else f"When {match['be']} {name} {match['verb']}{rest}?"
@@ -320,17 +322,20 @@ def _when_done(match: re.Match[str], name: str) -> str:
 
 
 def _when_did(match: re.Match[str], name: str) -> str:
+    """Return the question "When did NAME open?" for a matched sentence; "" if it cannot be made."""
     does = "does" if match["verb"].endswith("s") else "did"
     return f"When {does} {name} {_PAST[match['verb']]}?"
 
 
 def _how_many(match: re.Match[str], name: str) -> str:
+    """Return the question "How many … does NAME have?" for a matched sentence; "" if it cannot be made."""
     verb = match["verb"]
     does = "did" if verb in ("had", "employed", "included") else "does" if verb in _SINGULAR else "do"
     return f"How many {match['rest']} {does} {name} {_COUNTED[verb]}?"
 
 
 def _how_much(match: re.Match[str], name: str) -> str:
+    """Return the question for an amount of money in a matched sentence; "" if it cannot be made."""
     return f"How much {'does' if match['verb'] == 'costs' else 'do'} {name} cost?"
 
 
@@ -341,6 +346,7 @@ def _with_article(name: str) -> str:
 
 
 def _what(match: re.Match[str], name: str) -> str:
+    """Return the question "What is NAME?" or "Who is NAME?" for a matched definition; "" if it cannot be made."""
     value, bare = match["value"], re.sub(r"^(?:the|an?) ", "", name)
     if _NO_DEFINITION.match(value) or len(bare.split()) > LONGEST_NAME or _ACT.match(bare):
         return ""
@@ -355,10 +361,12 @@ def _what(match: re.Match[str], name: str) -> str:
 
 
 def _why(match: re.Match[str], name: str) -> str:
+    """Return the question "Why …?" for a matched sentence that states a reason; "" if it cannot be made."""
     return "" if _DONE_BY_AUTHORS.search(match["verb"]) else f"Why {match['be']} {name} {match['verb']}?"
 
 
 def _where_does(match: re.Match[str], name: str) -> str:
+    """Return the question "Where does NAME …?" for a matched sentence."""
     verb = match["verb"]
     return f"Where {'does' if verb.endswith('s') else 'do'} {name} {verb.removesuffix('s')}?"
 
@@ -383,7 +391,7 @@ general "What is …?".
 
 
 def _of_cells(passages: Sequence[Passage]) -> Iterator[Candidate]:
-    """Yield a question for one cell of each row: its column, of what the row is about."""
+    """Yield, for one cell of each row, the question for its column's value of the thing that the row describes."""
     for passage in passages:
         for line in passage.text.split("\n"):
             row = parse_row(line) if is_row(line) else None
@@ -436,7 +444,7 @@ def _of_fields(passages: Sequence[Passage]) -> Iterator[Candidate]:
 
 
 def _of_card(title: str, authors: Sequence[str], document_id: str, kind: str) -> Iterator[Candidate]:
-    """Yield who wrote a paper, a book or an article; of a mail, a form or an office file nobody asks that."""
+    """Yield the question for the authors of a paper, book or article; none for a mail, a form or an office file."""
     if not title or not authors or kind in _MAILS or not _PERSON_NAME.fullmatch(authors[0]):
         return
     if len(authors) == 1 and kind in _WITH_PROPERTIES:
@@ -447,7 +455,7 @@ def _of_card(title: str, authors: Sequence[str], document_id: str, kind: str) ->
 
 
 def _of_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
-    """Yield a question about each part under a heading of its own, which only this document can be asked."""
+    """Yield a question about each section that has a heading of its own."""
     under: dict[str, set[str]] = {}
     for passage in passages:
         for heading, _, _ in parts(passage):
@@ -460,9 +468,10 @@ def _of_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]
 
 
 def _is_or_are(label: str) -> str:
+    """Return the verb for a label: "are" if it looks like a plural."""
     return "are" if re.search(r"[^su]s$", label) else "is"
 
 
 def _asked_label(label: str) -> str:
-    """Return a label as it stands within a question: small, but for acronyms."""
+    """Return a label as it is written within a question: in lower case, except for acronyms."""
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())

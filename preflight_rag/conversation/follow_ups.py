@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from preflight_rag.conversation.intents import ORDINALS
 from preflight_rag.conversation.relative_years import with_years
 from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
-from preflight_rag.state.values import Citation
 from preflight_rag.text import names
-from preflight_rag.text.citations import quoted, without_marks
-from preflight_rag.text.headers import CLOSEST
-from preflight_rag.text.words import STOP_WORDS, words
+from preflight_rag.text.citations import without_marks
+from preflight_rag.text.words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
 _LEAD_IN = re.compile(r"(?:(?:ok(?:ay)?|and|but|so|or|then|also|what about|how about)\b[\s,]*)+", re.I)
@@ -161,70 +158,19 @@ _WHAT_OF = re.compile(
     re.I,
 )
 _THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
-_PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
-_COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
-_SOURCE = re.compile(
-    rf"\b(?:the\s+|your\s+)?({_PLACE})\s+(?:source|citation|reference|footnote)\b"
-    rf"|\b(?:the\s+)?({_PLACE})\s+(?:document|paper|study|article|passage|file)\b"
-    r"(?!\s+(?:on|of|to|that|which|about|in|by|ever|for|with|from|was|were|is|are)\b)"
-    rf"|\b(?:source|citation|reference|footnote)\s+{_COUNT}|\[([1-9]\d?)\]",
-    re.I,
-)
-_ANSWER = re.compile(
-    rf"\bthe\s+({_PLACE})\s+(?:one|answer|group|of (?:them|these|those))\b|\bthe\s+(former|latter)\b", re.I
-)
-
-
-def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
-    """Replace references by place ("the second source") with the source's title or the answer's name.
-
-    Returns:
-        The message, and the numbers of the sources that were named.
-    """
-    by_number = {source.n: source.title or source.source for source in earlier.sources}
-    named: list[int] = []
-
-    def titled(match: re.Match[str]) -> str:
-        place = next(filter(None, match.groups()))
-        number = _number({"former": "first", "latter": "last"}.get(place.lower(), place), len(by_number))
-        if not by_number.get(number):
-            return match[0]
-        named.append(number)
-        return f'"{by_number[number]}"'
-
-    def labelled(match: re.Match[str]) -> str:
-        number = 1 if (match[2] or "").lower() == "former" else _number(match[1] or "last", len(earlier.groups))
-        return earlier.groups[number - 1][0] if 0 < number <= len(earlier.groups) else match[0]
-
-    text = _SOURCE.sub(titled, message) if by_number else message
-    if len(earlier.groups) > 1:
-        text = _ANSWER.sub(labelled, text)
-    elif len(by_number) > 1:
-        text = _ANSWER.sub(titled, text)
-    return text, tuple(dict.fromkeys(named))
-
-
-def names_by_place(message: str) -> bool:
-    """Return whether a message refers to a source or an answer by its place in the last answer."""
-    return bool(_SOURCE.search(message) or _ANSWER.search(message))
-
-
-def _number(text: str, last: int) -> int:
-    number = ORDINALS.get(text.lower()) or int(re.sub(r"\D", "", text))
-    return last if number == -1 else number
 
 
 def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
-    """Return the message as a question of its own, following the thread of the questions before it.
+    """Return the message as a question that can be understood without the questions before it.
 
-    A clause that points back ("why do they differ?") is put behind the question it points to, and behind the clause
-    between them if there is one; a fragment ("and in children?") takes the place of what it replaces, and a pronoun
-    becomes the name that it stands for where the question before it, or the answer to "who", has only one.
+    A clause that refers back ("why do they differ?") is appended to the question that it refers to and to the clause
+    between them, if any; a fragment ("and in children?") replaces the corresponding part of the previous question;
+    and a pronoun becomes a name if the previous question, or the answer to "who", has only one.
 
     Args:
-        message: What was asked.
+        message: The user's message.
         earlier: The questions before it, oldest first.
-        people: The people whom the answer to the last of them names.
+        people: The people named in the answer to the last of them.
     """
     core, clause, spoken = "", "", ""
     turns = with_years([" ".join(text.split()) for text in [*earlier, message]])
@@ -256,7 +202,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
 
 
 def _stands_alone(text: str) -> bool:
-    """Return whether a message names what it asks about."""
+    """Return whether a message names its subject, so that it can be understood without the conversation."""
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
@@ -274,7 +220,7 @@ def _stands_alone(text: str) -> bool:
 
 
 def _names_antecedent(text: str) -> bool:
-    """Return whether a question's pronoun stands for its own subject: "which items are below their level"."""
+    """Return whether a pronoun refers to the question's own subject: "which items are below their level"."""
     match = _ANTECEDENT.match(text)
     if match is None:
         return False
@@ -295,7 +241,7 @@ def _names_antecedent(text: str) -> bool:
 
 
 def _names_subject(text: str) -> bool:
-    """Return whether the only word of a question is its subject, and no person or study of those just spoken of."""
+    """Return whether a question's only content word names its subject, and not people or studies mentioned before."""
     match = _BARE_SUBJECT.match(text)
     if match is None or re.fullmatch(r"the|this|that|these|those|all|each|any|some", match["subject"], re.I):
         return False
@@ -305,7 +251,7 @@ def _names_subject(text: str) -> bool:
 
 
 def _named(message: str, question: str, people: Sequence[str]) -> str:
-    """Return the message with the name that its pronoun stands for.
+    """Return the message with its pronoun replaced by the name that the pronoun stands for.
 
     The message is returned unchanged where there is no such name, or more than one.
     """
@@ -327,7 +273,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
 
 
 def _acts(message: str, pronoun: re.Match[str]) -> bool:
-    """Return whether a pronoun stands for somebody who does or has something: "how many stores did it operate"."""
+    """Return whether a pronoun means somebody who does or owns something: "how many stores did it operate"."""
     active = re.search(r"\b(?:did|does|do|has|have|had|will|would|can|could)\W+$", message[: pronoun.start()], re.I)
     return active is not None or pronoun[0].lower() in ("its", "their")
 
@@ -342,10 +288,10 @@ def _owns(name: str, subject: str) -> bool:
 
 
 def _with_owner(message: str, question: str) -> str:
-    """Return a question with the one organisation behind it that the question before it names, and with its year.
+    """Return the question with the organisation, and the year, that the question before it names.
 
-    "What was net income?" after "What were Amcor's net sales in 2023?" means Amcor's, and 2023. Return "" where the
-    question before names no owner or several.
+    "What was net income?" after "What were Amcor's net sales in 2023?" means Amcor's, and 2023. The result is "" if
+    the question before names no organisation or more than one.
     """
     owners, is_office = set(), _OFFICE.match(message) is not None
     for match in names.NAME.finditer(question, question.find(" ") + 1):
@@ -376,7 +322,7 @@ def _with_setting(message: str, question: str) -> str:
 
 
 def _put(message: str, pronoun: re.Match[str], name: str) -> str:
-    """Return the message with a name in the place of a pronoun, in its possessive where the pronoun is one."""
+    """Return the message with a name, or its possessive form, in place of a pronoun."""
     if not name:
         return message
     behind = message[pronoun.end() :]
@@ -388,10 +334,7 @@ def _put(message: str, pronoun: re.Match[str], name: str) -> str:
 
 
 def _person_of(question: str, people: Sequence[str]) -> str:
-    """Return the person whom a question, or the answer to one for a person, is about.
-
-    Return nothing where that is not one person.
-    """
+    """Return the only person whom a question, or its answer, is about; "" if there is none or more than one."""
     # Two people and one "he": a wrong name would lead to another person's documents, so none is put in.
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
     named = [name for name in people if name not in known]
@@ -417,12 +360,12 @@ def people_of(earlier: Earlier) -> list[str]:
 
 
 def _bare(name: str) -> str:
-    """Return a person's name without a title, which tables leave out, and without the possessive."""
+    """Return a person's name without a title such as "Dr", which tables leave out, and without a possessive ’s."""
     return re.sub(r"['’]s?$", "", _TITLE.sub("", name))
 
 
 def _names_in(question: str) -> list[str]:
-    """Return the runs of capitalised words of a question behind its first word, without the possessive."""
+    """Return the runs of capitalised words after a question's first word, without a possessive ’s."""
     # The first word has a capital in every sentence.
     behind = question.find(" ") + 1
     found = [match.group() for match in names.NAME.finditer(question, behind)] if behind else []
@@ -431,10 +374,10 @@ def _names_in(question: str) -> list[str]:
 
 
 def _completed(question: str, fragment: str) -> str:
-    """Return the question with a fragment's question words, or its words like some of the question, in their place.
+    """Return the previous question with a fragment in place of the part that it replaces; "" if there is none.
 
-    "When?" and "In how many countries?" take the place of the question words; "the chief financial officer" that of
-    "the chief executive officer". Empty where the fragment is neither.
+    "When?" and "In how many countries?" replace the question words; "the chief financial officer" replaces "the
+    chief executive officer".
     """
     stem, asked = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     opening = _OPENING.match(stem)
@@ -453,7 +396,7 @@ def _completed(question: str, fragment: str) -> str:
 
 
 def _of_the_same(stem: str, fragment: str) -> str:
-    """Return the question with "the deposit" in the place of "the rent" of "What is the rent of flat 3B"; else ""."""
+    """Return "What is the deposit of flat 3B?" for "What is the rent of flat 3B" and "the deposit"; else ""."""
     asked, thing = _WHAT_OF.match(stem), _THE_THING.fullmatch(fragment)
     if asked is None or thing is None:
         return ""
@@ -461,7 +404,7 @@ def _of_the_same(stem: str, fragment: str) -> str:
 
 
 def _like(stem: str, fragment: str) -> str:
-    """Return the question with the fragment in place of as many words, at least half of them the same; else ""."""
+    """Return the question with the fragment in place of equally many words, at least half of them equal; else ""."""
     tokens, parts = stem.split(), fragment.split()
     best: tuple[int, int] | None = None
     for start in range(1, len(tokens) - len(parts) + 1):
@@ -479,10 +422,7 @@ def _like(stem: str, fragment: str) -> str:
 
 
 def _replaced(question: str, fragment: str) -> str:
-    """Return the question with the fragment in place of the part that it replaces.
-
-    "" where there is no such part.
-    """
+    """Return the question with the fragment in place of the phrase that it replaces; "" if there is none."""
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
     alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
@@ -511,14 +451,14 @@ def _replaced(question: str, fragment: str) -> str:
 
 
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
-    """Return the id of the document that a follow-up searches first: the one that the last answer cites first.
+    """Return the id of the document that a follow-up searches first: the first one that the last answer cites.
 
-    The list is empty where the last answer cites nothing, and for a message that stands alone. Typos count for nothing,
-    and a question for an office leans on the document before.
+    The list is empty if the last answer cites nothing, or if the message stands alone. Typos are ignored, and a
+    question about an office is taken to be about the organisation of the document before.
 
     Args:
         message: The user's message.
-        made: The standalone question that the message was rewritten to.
+        made: The standalone question to which the message was rewritten.
         earlier: The last answer.
     """
     spoken = " ".join(message.split())
@@ -544,41 +484,8 @@ def new_names(message: str) -> list[str]:
     return [*_names_in(rest if clause else f"and {rest}"), *(topics if len(topics) == 1 else [])]
 
 
-def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Return whether an answer repeats the last one: it is from the same quote and begins with the same words.
-
-    Where the message could only be put behind the last question, as "And the deposit?", the quote has to have a word
-    of its own.
-
-    Args:
-        message: The follow-up as it was typed.
-        asked: What was made of it.
-        citations: What the answer cites.
-        answer: The answer.
-        earlier: The last answer.
-    """
-    if not earlier or not earlier["citations"] or not citations:
-        return False
-    quote = citations[0].quote
-    if quote != earlier["citations"][0]["quote"]:
-        return False
-    new = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
-    is_behind = asked != earlier["question"] and asked.startswith(earlier["question"])
-    return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
-
-
-def adds_nothing(message: str, earlier: EarlierState) -> bool:
-    """Return whether a follow-up, such as "and why?", has no content word of its own.
-
-    A search for it would only lead to the last answer again.
-
-    "And in fiscal 2021?" has one, and the sentence that was shown before may answer it.
-    """
-    return frozenset(words(message)) <= frozenset(words(earlier["question"]))
-
-
 def points_nowhere(question: str) -> bool:
-    """Whether a question says "she" or "it" of what nothing before it names."""
+    """Return whether a question contains "she" or "it" and nothing before it that the pronoun can mean."""
     personal = _FAMILY_NAME.sub(" ", _IMPERSONAL.sub(" ", question))
     pointer = _PRONOUN.search(personal)
     if pointer is None or _stands_alone(question):
@@ -587,20 +494,5 @@ def points_nowhere(question: str) -> bool:
 
 
 def names_nobody(question: str) -> bool:
-    """Return whether a question asks of a "he" or a "she" whom nothing before it names."""
+    """Return whether a question contains "he" or "she" and nobody whom the pronoun can mean."""
     return bool(_PERSON.search(question)) and points_nowhere(question)
-
-
-def shown_again(citations: Sequence[Citation]) -> str:
-    """Return the quotes of a repeated answer as evidence: no sentence is the basis of two claims."""
-    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
-    return "\n\n".join([CLOSEST, *quotes])
-
-
-def _headline(answer: str) -> str:
-    first = next((line for line in without_marks(answer).splitlines() if line.strip()), "")
-    return first.strip(" *_.").casefold()
-
-
-MOST_QUOTES = 3
-"""Quotes that are shown of such an answer; a guess."""

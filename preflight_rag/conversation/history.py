@@ -27,16 +27,16 @@ PART_TOKENS = 6_000
 
 @dataclass(frozen=True)
 class PastMessage:
-    """A message of the thread, with the id by which it is found again."""
+    """A message of the thread, with its message id."""
 
     id: str
     message: Message
 
 
 def past_messages(messages: Sequence[AnyMessage], question: str) -> list[PastMessage]:
-    """Return the messages of people and assistants, oldest first; a question without an answer is marked as such.
+    """Return the human and assistant messages, oldest first; a question without an answer is marked as such.
 
-    One that is asked again now is left out: it says nothing that the question itself does not.
+    An unanswered question that is repeated now is left out, because it adds nothing to the current question.
     """
     spoken = [
         PastMessage(message.id or f"#{i}", Message("user" if isinstance(message, HumanMessage) else "assistant", text))
@@ -96,13 +96,14 @@ async def condense_history(
     settings: Settings,
     report: Callable[[int], None] = lambda _: None,
 ) -> Reply[CondensedState]:
-    """Return the summary of the part of the conversation beyond `history_tokens`; the existing one where all fits.
+    """Return the summary of the messages beyond `history_tokens`; the existing summary while all others fit.
 
     Args:
-        reader: What condenses; rules do where it goes by rules, the settings ask for it, or it fails.
+        reader: The model that condenses; without one, if the settings ask for it, or if it fails, rules
+        condense.
         history: The conversation, oldest first.
         condensed: The summary that an earlier turn made.
-        settings: `history_tokens` and `rewrite` are read.
+        settings: `history_tokens` and `rewrite` are used.
         report: Called with the number of messages before they are condensed.
     """
     summary, rest = summary_and_rest(history, condensed)

@@ -13,12 +13,12 @@ LONGEST = 8_000
 
 
 def instructions_of(messages: Sequence[AnyMessage], setting: str, reader: Reader) -> tuple[str, tuple[str, ...]]:
-    """Return the instructions for the turn's reader, the setting first, and notes on what was ignored.
+    """Return the instructions for the turn's reader, the setting's first, and notes on those that were ignored.
 
     Args:
         messages: The conversation; its system messages are instructions, equal ones once.
         setting: The setting `instructions`.
-        reader: The turn's; one that takes none, such as the keyless one, is told none.
+        reader: The turn's reader; one without a language model takes no instructions.
     """
     spoken = (str(message.text).strip() for message in messages if isinstance(message, SystemMessage))
     wanted = "\n".join(dict.fromkeys(text for text in (setting.strip(), *spoken) if text))

@@ -257,6 +257,7 @@ def numbers_in(text: str) -> tuple[int, ...]:
 
 
 def _talk(clause: str) -> Talk | None:
+    """Return the intent of one clause of small talk; None for any other clause."""
     for text in dict.fromkeys((clause, _AFTER.sub("", clause), _stripped(clause))):
         for kind, pattern in _PATTERNS:
             if pattern.fullmatch(text):
@@ -273,11 +274,12 @@ def _stripped(clause: str) -> str:
 
 
 def _clauses(message: str) -> list[str]:
+    """Return the clauses of a message."""
     spoken = [_spoken(part) for part in _CLAUSES.split(message)]
     return [part for part in spoken if part and not _FILLER.fullmatch(part)]
 
 
 def _spoken(part: str) -> str:
-    """Return a part of a message without emoji, quotation marks and punctuation at its ends."""
+    """Return a part of a message without emoji, and without quotation marks and punctuation at its ends."""
     letters = "".join(" " if unicodedata.category(c) in ("So", "Sk", "Cn", "Cf", "Mn") else c for c in part)
     return " ".join(letters.split()).strip(" \"'“”‘’.,:;!?()*_~-–—…")

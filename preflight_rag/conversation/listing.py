@@ -29,7 +29,7 @@ LONGEST_QUOTE = 240
 
 @dataclass(frozen=True)
 class Listing:
-    """A list of documents as it is shown, with one quote each; its marks count the places of `passages`."""
+    """A list of documents as shown to the user, with one quote each; the marks count the places of `passages`."""
 
     text: str
     passages: tuple[Passage, ...]
@@ -101,6 +101,7 @@ def _mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> tuple
 
 
 def _head(library: Collection, lookup: Lookup, count: int, scope: str, how: str) -> str:
+    """Return the first line of the list: how many documents there are, and what was searched."""
     limits = [
         f"by {lookup.author}" if lookup.author else "",
         f"of the journal {lookup.journal}" if lookup.journal else "",
@@ -121,16 +122,19 @@ def _head(library: Collection, lookup: Lookup, count: int, scope: str, how: str)
 
 
 def _verb(how: str, count: int) -> str:
+    """Return the verb for a number of documents: "mention" or "mentions"."""
     if count != 1:
         return how
     return how.replace("mention ", "mentions ", 1) if how.startswith("mention ") else how.replace("hold ", "holds ", 1)
 
 
 def _counted(count: int) -> str:
+    """Return a number with "document" or "documents"."""
     return f"{count} document{'' if count == 1 else 's'}"
 
 
 def _line(row: Mapping[str, Any], n: int, quote: str) -> str:
+    """Return the line of one document: its title, year and quote."""
     date = f" ({row['date'][:4]})" if row["date"] else ""
     return f"- **{plain(row['title'] or row['id'])}**{date}: “{without_marks(' '.join(quote.split()))}” [{n}]"
 

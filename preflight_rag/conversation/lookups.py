@@ -165,7 +165,7 @@ _LEAD = re.compile(
 
 
 def recognise_lookup(question: str) -> Lookup | None:
-    """Return what a question asks about the documents themselves; None for a question about their content."""
+    """Return the lookup that a question about the documents themselves means; None for one about their content."""
     text = re.sub(r"^(?:and|so|ok|okay|then),? ", "", " ".join(question.split()), flags=re.IGNORECASE)
     if not _SPEAKS_OF_DOCUMENTS.search(text):
         return None
@@ -222,6 +222,7 @@ def _filtered(text: str) -> Lookup | None:
 
 
 def _metadata(text: str) -> Lookup | None:
+    """Return the lookup of a document's metadata, such as its author or date; None for any other question."""
     for fields, pattern in _METADATA_PATTERNS:
         if match := pattern.fullmatch(text):
             quoted = _QUOTED.search(match["which"])
@@ -241,6 +242,6 @@ def _metadata(text: str) -> Lookup | None:
 
 
 def _cleaned(topic: str) -> str:
-    """Return a topic without quotation marks, articles and words that say where to look."""
+    """Return a topic without quotation marks, articles and words such as "in the library"."""
     text = re.sub(rf" {_HERE}$", "", topic.strip(), flags=re.IGNORECASE).strip(_AROUND)
     return _LEAD.sub("", text).strip(_AROUND)

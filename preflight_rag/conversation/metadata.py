@@ -64,13 +64,13 @@ _FILE = re.compile(r"(?<![\w.-])[\w.-]+\.(?:pdf|docx|html?|csv|tsv|txt|md|n?xml|
 
 @dataclass(frozen=True)
 class MetadataAnswer:
-    """An answer from the metadata; its marks count the places of `cards`.
+    """An answer from the metadata of documents; its marks count the places of `cards`.
 
     Attributes:
-        text: The sentence, or the documents that may be meant.
-        cards: The cards that are cited.
-        quotes: Of each card the line that is cited.
-        value: What was asked for; empty where several documents may be meant.
+        text: The answer's sentence, or the list of documents that may be meant.
+        cards: The metadata cards that are cited.
+        quotes: The cited line of each card.
+        value: The requested value; empty if several documents may be meant.
     """
 
     text: str
@@ -82,15 +82,15 @@ class MetadataAnswer:
 def read_cards(
     library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
 ) -> MetadataAnswer | None:
-    """Return the answer from the metadata of the document that is meant.
+    """Return the answer from the metadata card of the document that the lookup means.
 
-    None where no document is meant, or its metadata do not say.
+    None if it means no document, or the document's metadata lack the answer.
 
     Args:
         library: The collection.
-        lookup: What is asked, and of which document.
-        earlier: The last answer, whose source a question without a document of its own is about.
-        where: Only documents that fit this filter.
+        lookup: The requested field, and the document.
+        earlier: The last answer; a question that names no document is about its source.
+        where: A filter that the documents have to pass.
     """
     if not lookup.topic and not earlier:
         return MetadataAnswer(WHICH, (), ())
@@ -162,10 +162,10 @@ def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list
 
 
 def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
-    """Return the document whose own name stands in a topic: the acronym of a trial, a code, of no other document.
+    """Return the document whose own name, such as a trial's acronym or a code, occurs in a topic.
 
-    A paper that mentions a trial names it once or twice, somewhere; its own paper names it from the beginning on, a
-    code again and again, an acronym as what it is: "the SPRUCE study".
+    Other papers mention a trial once or twice. A trial's own paper names it from the beginning on: a code
+    repeatedly, an acronym with its kind, as in "the SPRUCE study".
     """
     owners: list[set[str]] = []
     for name in _OWN_NAME.findall(topic):
@@ -185,7 +185,7 @@ def _by_own_name(library: Collection, topic: str, terms: Set[str]) -> list[str]:
 
 
 def _is_called_study(name: str, text: str) -> bool:
-    """Return whether a name is somewhere followed by what a study is called."""
+    """Return whether a text has a word such as "trial" right after a name."""
     at = text.find(name)
     while at >= 0:
         if _STUDY.match(text, at + len(name)):
@@ -201,7 +201,7 @@ def _beginning(library: Collection, document_id: str) -> set[str]:
 
 
 def _by_identifier(library: Collection, topic: str) -> list[str]:
-    """Return the document whose PMID, PMCID, DOI or file name stands in a topic."""
+    """Return the document whose PMID, PMCID, DOI or file name occurs in a topic."""
     match, file = _IDENTIFIER.search(topic), _FILE.search(topic)
     if not match and not file:
         return []
@@ -237,6 +237,7 @@ def spoken_date(iso: str) -> str:
 
 
 def _sentence(card: Passage, line: str) -> str:
+    """Return the answer's sentence for a line of the card."""
     field, _, value = line.partition(": ")
     title = f"“{plain(card.title)}”"
     sentence = {

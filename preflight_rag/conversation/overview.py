@@ -79,14 +79,14 @@ class Overview:
 def overview_of(
     title: str, name: str, kind: str, fields: Sequence[str], passages: Sequence[Passage], count: Callable[[str], int]
 ) -> Overview:
-    """Return what a document is.
+    """Return the overview of a document: its kind, its most important sentence and its readers.
 
     Args:
-        title: The document's own.
-        name: Its file's name, or where it is from.
-        kind: Its file's ending without the dot; "" for none.
-        fields: Which identifiers its card has, such as "doi".
-        passages: Its first ones, in order.
+        title: The document's title.
+        name: Its file name, or its source.
+        kind: Its file extension without the dot; "" for none.
+        fields: The identifiers on its card, such as "doi".
+        passages: Its first passages, in order.
         count: Counts tokens.
     """
     text = "\n".join(passage.text for passage in passages)
@@ -94,7 +94,7 @@ def overview_of(
 
 
 def _kind(title: str, name: str, kind: str, fields: Sequence[str], text: str) -> str:
-    """Return what a document calls itself in its title, its file's name or a short line at its top."""
+    """Return a document's kind, such as "Report", by its title, its file's name or a short line at its top."""
     lines = [line.strip(" #*\t") for line in text.split("\n") if line.strip()][:TOP_LINES]
     short = [line for line in lines if len(line.split()) <= 5 and not re.search(r"[|:#.]", line)]
     if {"doi", "pmid", "pmcid"} & set(fields):
@@ -109,11 +109,12 @@ def _kind(title: str, name: str, kind: str, fields: Sequence[str], text: str) ->
 
 
 def _words(text: str) -> str:
+    """Return the lower-cased words of a text."""
     return " ".join(_TITLE_WORD.findall(text)).casefold()
 
 
 def _ends_with(words: str) -> str:
-    """Return the longest kind that words end with: a name's last word is what the thing is."""
+    """Return the longest known kind of document with which the words end: "annual report"."""
     return next((one for one in _BY_LENGTH if f" {words}".endswith(f" {one}")), "")
 
 
@@ -128,6 +129,7 @@ def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) 
 
 
 def _audience(text: str) -> str:
+    """Return the readers for whom a text says that it was written; "" if it does not say so."""
     match = _FOR_FIELD.search(text[:4000]) or _FOR_SENTENCE.search(text[:20_000])
     if match is None:
         return ""

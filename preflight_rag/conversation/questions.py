@@ -39,6 +39,7 @@ def messages_before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
 
 
 def _last_human(messages: Sequence[AnyMessage]) -> int | None:
+    """Return the index of the last human message; None if there is none."""
     from langchain_core.messages import HumanMessage  # not above: a search checks its question without LangChain
 
     return next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)

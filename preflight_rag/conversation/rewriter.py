@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from preflight_rag.conversation.follow_ups import names_by_place, people_of, resolve_places, standalone
+from preflight_rag.conversation.follow_ups import people_of, standalone
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
+from preflight_rag.conversation.named_places import names_by_place, resolve_places
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.search.spelling import Speller
@@ -82,17 +83,17 @@ class QueryRewriter(Runnable[str, Rewrite]):
         questions: Sequence[str] | None = None,
         people: Sequence[str] = (),
     ) -> Reply[Rewrite]:
-        """Return the rewrite, with its cost and the assumptions made.
+        """Return the rewrite of a message, with its cost and the assumptions made.
 
         Args:
-            message: What was asked.
-            history: The conversation before it, as a model reads it.
-            questions: The questions before it, for the rules; None: those of the history.
-            people: The people whom the last answer names, for the rules.
+            message: The user's message.
+            history: The conversation before it, for a model.
+            questions: The questions before it, for the rules; None for those of the history.
+            people: The people named in the last answer, for the rules.
 
         Raises:
             UsageError: There is no MeSH file at the path.
-            ModelError: The model that was asked cannot be reached.
+            ModelError: The model cannot be reached.
         """
         if self.mode == "off":
             return Reply(Rewrite(message))
@@ -106,6 +107,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return await asyncio.to_thread(self._searchable, reply)
 
     def _asks_the_model(self, message: str, follows: bool) -> bool:
+        """Return whether the model rewrites the message, rather than the rules."""
         if self.mode != "auto":
             return self.mode == "model"
         if follows or self.pubmed or subquestions(message):
@@ -115,6 +117,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
 
     def _by_rules(self, message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> Rewrite:
         # The speller's words are English ones: it would make "warren" of "waren".
+        """Return the rewrite of a message by rules, without a model."""
         speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
         spelled = speller.correct(message) if speller else None
         question = standalone(spelled.text if spelled else message, earlier, people)
@@ -128,6 +131,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return replace(made, terms=tuple(known))
 
     def _speller(self) -> Speller | None:
+        """Return the spelling correction by the library's words; None if the library does not know them."""
         vocabulary: Vocabulary | None = None
         with suppress(LibraryError):
             vocabulary = self.library.vocabulary if self.library is not None else None
@@ -147,6 +151,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
 
     @cached_property
     def _open_mesh(self) -> Mesh | None:
+        """Return MeSH, opened if it was given by name; None if it is not used."""
         if self.mesh is None:
             return None
         from preflight_rag.pubmed.mesh import Mesh
@@ -167,6 +172,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
             return None
 
         def count(expression: str) -> int:
+            """Return the number of passages that match an expression."""
             with suppress(LibraryError, UsageError):
                 return library.match(expression, 1)[1]
             return 0
@@ -175,6 +181,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
 
 
 def _reads(expression: str) -> bool:
+    """Return whether a search expression can be parsed."""
     try:
         parse(expression)
     except UsageError:
@@ -192,18 +199,18 @@ async def standalone_question(
     reader: Reader | None,
     settings: Settings,
 ) -> tuple[Reply[Rewrite], list[str]]:
-    """Return a message as a question of its own, and the ids of the documents that it names.
+    """Return a message as a standalone question, and the ids of the documents that the message names.
 
-    It names them by file, or as sources of the last answer.
+    A message names documents by file, or as sources of the last answer.
 
     Args:
         question: The message.
         history: The conversation before it, oldest first.
         condensed: The summary of its older part.
-        known: The last answer from the documents, which the message may point back to.
-        library: Whose words spelling is corrected by.
-        reader: What may be asked to rewrite.
-        settings: `rewrite`, `mesh` and `pubmed` are read.
+        known: The last answer from the documents, to which the message may refer.
+        library: The library; spelling is corrected by its words.
+        reader: The model that may rewrite the message.
+        settings: `rewrite`, `mesh` and `pubmed` are used.
     """
     earlier, (summary, rest) = earlier_answer(known), summary_and_rest(history, condensed)
     message, named = (

@@ -74,6 +74,7 @@ def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
 
 
 def _source(source: Source) -> str:
+    """Return one source as a line: its number, title, place and quote."""
     about = [part for part in (source.source, source.date) if part]
     place = f" ({', '.join(about)})" if about else ""
     quote = without_marks(" ".join(source.text.split()))
@@ -81,6 +82,7 @@ def _source(source: Source) -> str:
 
 
 def _asked(talk: Talk, history: Sequence[Message]) -> str:
+    """Return the reply to "what did I ask?": one earlier question, or all of them."""
     questions = [turn.text for turn in history if turn.role == "user" and recognise_talk(turn.text) is None]
     if not questions:
         return NO_QUESTION
@@ -109,11 +111,10 @@ def _summary(history: Sequence[Message]) -> str:
 def _shorter(earlier: Earlier) -> str:
     """Return the first sentence of the answer with its marks; of several answers, one line each."""
     if earlier.groups:
-        by_answer = {
-            line: "".join(f"[{n}]" for n in numbers)
-            for line in earlier.answer.splitlines()
-            if (numbers := MARK.findall(line))
-        }
+        by_answer = {}
+        for line in earlier.answer.splitlines():
+            if numbers := MARK.findall(line):
+                by_answer[line] = "".join(f"[{n}]" for n in numbers)
         lines = []
         for label, answer in earlier.groups:
             marks = next((m for line, m in by_answer.items() if beginning(answer, 40).rstrip(". ") in line), "")
@@ -129,7 +130,7 @@ def _shorter(earlier: Earlier) -> str:
 
 
 def earlier_answer(known: EarlierState | None) -> Earlier:
-    """Return the last answer in the form that readers get."""
+    """Return the last answer in the form that readers receive."""
     if not known:
         return Earlier()
     citations = [Citation.model_validate(citation) for citation in known["citations"]]
@@ -143,10 +144,11 @@ def earlier_answer(known: EarlierState | None) -> Earlier:
 
 
 def _place(citation: Citation) -> str:
+    """Return where a cited passage is from: its source and page."""
     source = short_source(citation.source)
     return ", ".join(filter(None, [source, page_name(citation.source, citation.page)]))
 
 
 def short_source(source: str) -> str:
-    """Return a file's own name in the place of its path; anything else as it is, on one line."""
+    """Return the file name of a source that is a path; any other source unchanged, on one line."""
     return " ".join(file_name(source).split())

@@ -98,7 +98,7 @@ def suggested_questions(
 
 
 def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
-    """Yield the question about each entity of an ambiguous name, named as its document calls it, with its passages."""
+    """Yield, with its passages, the question about each entity that shares an ambiguous name."""
     if len(answer.groups) < 2:
         return
     for group in answer.groups:
@@ -115,7 +115,7 @@ def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
 def _of_headings(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str]
 ) -> Iterator[tuple[str, set[str]]]:
-    """Yield a question for each heading of a cited document that is not cited yet, with the passages that answer it."""
+    """Yield, with its passages, a question for each heading of a cited document under which nothing is cited yet."""
     asked = _words(answer.question) | _words(answer.standalone_question)
     for document in dict.fromkeys(citation.document_id for citation in answer.citations):
         title = " ".join(titles.get(document, "").split()).rstrip(".")
@@ -161,7 +161,7 @@ def topic_of(heading: str) -> str | None:
 
 
 def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) -> bool:
-    """Return whether all names and numbers of a question stand in the passages or in an earlier question."""
+    """Return whether all names and numbers of a question occur in the passages or in an earlier question."""
     if len(question) > LONGEST_QUESTION or question.casefold() == asked.casefold():
         return False
     known = " ".join([asked, *(f"{passage.title} {passage.text}" for passage in passages)]).casefold()
@@ -169,4 +169,5 @@ def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) ->
 
 
 def _words(text: str) -> set[str]:
+    """Return the words of a text in lower case."""
     return {word.casefold() for word in _WORD.findall(text)}

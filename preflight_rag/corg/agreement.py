@@ -75,6 +75,7 @@ def numbers_of(text: str) -> frozenset[str]:
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the words and numbers of an answer without articles, or all if there are only articles."""
     found = _all_tokens(text)
     return [word for word in found if word not in _ARTICLES] or found
 

@@ -90,7 +90,7 @@ def _one(text: str, choices: Sequence[Choice]) -> str | None:
 
 
 def _folded(text: object) -> str:
-    """Return a text's words in lower case; for an empty one a character that is in no text."""
+    """Return a text's words in lower case; for an empty text a character that no text contains."""
     return re.sub(r"\W+", " ", str(text or "")).strip().casefold() or "\0"
 
 
@@ -99,6 +99,7 @@ def narrowed(organisation: Organisation, contexts: Sequence[ContextNote], labels
     by_rank = {context.rank: context for context in contexts}
 
     def wanted(rank: int) -> bool:
+        """Return whether a context has one of the labels."""
         return labelled(by_rank[rank].entity, by_rank[rank].descriptor).casefold() in folded
 
     folded = {label.casefold() for label in labels}

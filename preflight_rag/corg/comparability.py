@@ -120,7 +120,7 @@ def about_different_things(a: Statement, b: Statement) -> bool:
 
 
 def direction(text: str) -> int | None:
-    """Return the direction of a reported effect: 1 up or good, -1 down or bad, 0 none.
+    """Return the direction of a reported effect: 1 up or good, -1 down or bad, 0 no effect.
 
     None if the text reports no effect.
     """
@@ -140,7 +140,7 @@ def is_short(answer: str) -> bool:
 
 
 def sure(*, told: bool, confidence: float | None) -> bool:
-    """Return whether a context's answer is certain enough for a contradiction with it to be announced.
+    """Return whether a context's answer is certain enough to announce that another one contradicts it.
 
     Args:
         told: Whether a reader gave the answer; one found by rule is never certain.
@@ -156,6 +156,7 @@ def sentence_around(text: str, start: int, end: int) -> str:
 
 
 def _opposite(a: int | None, b: int | None) -> bool:
+    """Return whether both directions are known and different."""
     return a is not None and b is not None and a != b
 
 
@@ -174,10 +175,12 @@ def _one_dimension(a: Amount, b: Amount) -> bool:
 
 
 def _disjoint(a: set[str] | frozenset[str], b: set[str] | frozenset[str]) -> bool:
+    """Return whether both sets have elements and none in common."""
     return bool(a and b) and not a & b
 
 
 def _years(text: str) -> set[str]:
+    """Return the years and quarters that a text names."""
     found = set(_YEAR.findall(text))
     return found | {f"{m['ordinal'] or m['q']}"[0].casefold() + (m["part"] or "") for m in _QUARTER.finditer(text)}
 

@@ -2,11 +2,6 @@
 
 Each answer has its entity and descriptor; contradictions are shown side by side.
 
-Contexts that answer differently for one name, of which only some name their entity, are shown side by side after the
-answer. COrg relates such a pair by `none` (appendix C.1); that is no contradiction, since they may mean different
-entities of that name, but it must be mentioned. (Two contexts that both do not name their entity are counterfactual:
-they are about the same one.)
-
 Everything here is pure. Answers are never dropped: an answer that a group's reply omits is taken from the comparison of
 the contexts. A contradiction is announced only between short answers of different documents about the same thing, each
 quoted verbatim and certainly its document's answer; other answers are shown side by side without that word.
@@ -23,11 +18,12 @@ from itertools import chain, combinations
 from preflight_rag.corg.agreement import numbers_of, same_answer
 from preflight_rag.corg.comparability import Statement, about_different_things, is_short, sentence_around, sure
 from preflight_rag.corg.entities import nearest_sentence
+from preflight_rag.corg.undescribed import undescribed_answers
 from preflight_rag.state.reading import ContextNote, Draft, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, Organisation
 from preflight_rag.state.values import Relation
 from preflight_rag.text.citations import MARK, MARKS, labelled, plain
-from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS, UNDESCRIBED
+from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
@@ -46,11 +42,11 @@ _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 @dataclass
 class ComposedAnswer:
-    """One answer of a composed reply: given by context `rank`, and quoted at `span`.
+    """One answer of a composed reply: context `rank` gives it, and its quote is at `span`.
 
     `ranks` are all contexts that give this answer. `noted` is set for answers that come from the comparison of
     contexts, not from a group's reply. An answer is `verified` if its quote, or else words that state it, are in the
-    passage, and, if the answer has numbers, one of them with them.
+    passage, and, if the answer has numbers, at least one of them is there, too.
     """
 
     rank: int
@@ -65,7 +61,7 @@ class ComposedAnswer:
 
 @dataclass
 class ComposedDraft:
-    """The draft, its entries, the gaps that were filled, and the contexts announced as contradicting each other."""
+    """The draft, its entries, the contexts whose answers were missing in a reply, and the announced contradictions."""
 
     draft: Draft
     entries: list[EntryState]
@@ -91,7 +87,7 @@ class Groups:
         return {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
 
     def further(self, rank: int) -> list[int]:
-        """Return the contexts that were dropped in favour of this one."""
+        """Return the contexts that this one represents, since they were dropped in its favour."""
         return self.organisation["sources"].get(str(rank), [])
 
     def text(self, rank: int) -> str:
@@ -127,7 +123,7 @@ def compose(groups: Groups) -> ComposedDraft:
 
 
 def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
-    """Return the answers of one group, with the noted answer of each context that no answer of the group cites."""
+    """Return the answers of one group, and for each context that none of them cites the answer in its note."""
     items: dict[int, ComposedAnswer] = {}
     loose: list[ComposedAnswer] = []
     for statement, ranks in _statements(draft, groups):
@@ -208,7 +204,7 @@ def _without_label(statement: str, context: ContextNote) -> str:
 
 
 def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | None:
-    """Return the answer in a context's note as an item; None if the note has none.
+    """Return the answer in a context's note as a composed answer; None if the note has none.
 
     A note made by rule counts only if the reply was unusable or a relation says that the context answers.
     """
@@ -299,10 +295,18 @@ def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     for item in items:
         if id(item) in done:
             continue
-        together = next((side for side in sides if any(other is item for other in side)), [item])
+        together = _side_of(item, sides)
         done |= {id(other) for other in together}
         out += [_line(item, groups)] if len(together) == 1 else _contradiction(together, groups)
     return out
+
+
+def _side_of(item: ComposedAnswer, sides: Sequence[list[ComposedAnswer]]) -> list[ComposedAnswer]:
+    """Return the set of contradicting answers that an answer is in; without one, the answer alone."""
+    for side in sides:
+        if any(other is item for other in side):
+            return side
+    return [item]
 
 
 def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:
@@ -323,7 +327,7 @@ def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> li
 
 
 def _against(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether two answers contradict each other: related so, unlike, and about the same thing."""
+    """Return whether two answers contradict each other: by their relation, and about the same thing."""
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
     return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
@@ -336,7 +340,7 @@ def _statement(item: ComposedAnswer, groups: Groups) -> Statement:
 
 
 def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether two answers are equal, judged by their contexts' short answers.
+    """Return whether two answers are equal, judged by the short answers of their contexts.
 
     Whole statements share many other words. Two statements that are similar except for some words, where each has words
     of its own, are an edit and not one answer.
@@ -401,7 +405,7 @@ def _are_versions(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
 
 
 def _sure(item: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether the answer of a context is certain."""
+    """Return whether an answer is certain enough to announce a contradiction with it."""
     context = groups.contexts.get(item.rank)
     return context is not None and sure(told=context.told, confidence=context.confidence)
 
@@ -429,64 +433,6 @@ def _line(item: ComposedAnswer, groups: Groups) -> str:
     agreed = f" ({count} sources)" if count > 1 else ""
     name = f"**{label(item)}**: " if item.entity else ""
     return f"{name}{item.answer} {_marks(item.ranks, item, groups)}{agreed}".rstrip()
-
-
-def undescribed(a: ContextNote, b: ContextNote) -> bool:
-    """Return whether two contexts answer differently for one name, and only one context has a descriptor."""
-    if not (a.answer and b.answer and a.entity) or (a.descriptor is None) == (b.descriptor is None):
-        return False
-    return a.entity.casefold() == b.entity.casefold() and not same_answer(a.answer, b.answer)
-
-
-def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence[Relation[int]]) -> list[str]:
-    """Return a paragraph for each name whose contexts differ and do not all have a descriptor.
-
-    Contexts that contradict these are included.
-
-    Args:
-        contexts: The note of each context, by rank; only a reader's notes count.
-        relations: Their relations.
-    """
-    notes = {rank: context for rank, context in contexts.items() if context.told and context.relevant}
-    known = [relation for relation in relations if {relation.a, relation.b} <= notes.keys()]
-    unclear = [{r.a, r.b} for r in known if r.kind == "none" and undescribed(notes[r.a], notes[r.b])]
-    against = [{r.a, r.b} for r in known if r.kind == "counterfactual"]
-    sides: list[set[int]] = []
-    for pair in unclear + against:
-        touching = [side for side in sides if side & pair]
-        sides = [side for side in sides if side not in touching] + [pair.union(*touching)]
-    paragraphs = []
-    for side in sides:
-        if any(pair <= side for pair in unclear):
-            paragraphs.append(_paragraph([notes[n] for n in sorted(side)]))
-    return paragraphs
-
-
-def _paragraph(notes: Sequence[ContextNote]) -> str:
-    """Return the contexts' answers, equal ones together, each with its descriptor."""
-    alike: list[list[ContextNote]] = []
-    for note in notes:
-        same = next((same for same in alike if _one_answer(same[0], note)), None)
-        if same is None:
-            alike.append([note])
-        else:
-            same.append(note)
-    answers = []
-    for same in alike:
-        marks = "".join(f"[{note.rank}]" for note in same)
-        answers.append(f"{_answer_of(same[0])} {marks}")
-    return f"**{plain(notes[0].entity)}**: {UNDESCRIBED} {'; '.join(answers)}."
-
-
-def _answer_of(note: ContextNote) -> str:
-    """Return a note's answer with its descriptor in parentheses."""
-    answer = plain(note.answer or "")
-    return f"{answer} ({plain(note.descriptor)})" if note.descriptor else answer
-
-
-def _one_answer(a: ContextNote, b: ContextNote) -> bool:
-    """Return whether two notes have the same descriptor and the same answer."""
-    return a.descriptor == b.descriptor and same_answer(a.answer or "", b.answer or "")
 
 
 def label(item: ComposedAnswer) -> str:

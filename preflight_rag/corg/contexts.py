@@ -33,7 +33,7 @@ _REPEATED = re.compile(r"(\[\d+\])(?:\s*\1)+")
 
 
 def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = None, most: int = 0) -> list[Source]:
-    """Return the contexts of passages, by number; `parts` are the passages in the document's order.
+    """Return passages as contexts, by number: the passages of one document are one context, in the document's order.
 
     Args:
         sources: The passages.
@@ -76,7 +76,7 @@ def _joined(first: Source, parts: Sequence[Source]) -> Source:
 def in_passages(
     draft: Draft, entries: Sequence[EntryState], contexts: Mapping[int, Source]
 ) -> tuple[Draft, list[EntryState]]:
-    """Turn a draft over contexts into one over passages.
+    """Return a draft over contexts as a draft over passages.
 
     Each quote and mark gets the passage that contains its words.
     """
@@ -114,13 +114,14 @@ def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
 
 
 def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
-    """Turn a draft over passages into one over their contexts."""
+    """Return a draft over passages as a draft over their contexts."""
     of = {}
     for context in contexts:
         for part in context.parts:
             of[part.n] = context.n
 
     def renumbered(text: str) -> str:
+        """Return a text with the numbers of contexts in its marks."""
         return _REPEATED.sub(r"\1", MARK.sub(lambda mark: f"[{of.get(int(mark[1]), int(mark[1]))}]", text))
 
     return replace(draft, text=renumbered(draft.text), quotes=tuple((of.get(n, n), quote) for n, quote in draft.quotes))

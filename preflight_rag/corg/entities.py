@@ -53,7 +53,7 @@ _MAX_WORDS = 10
 
 @dataclass(frozen=True)
 class NamedEntity:
-    """An entity that a passage distinguishes from others of its name: the descriptor's index terms and words."""
+    """An entity that a passage distinguishes from its namesakes: the descriptor's index terms and words."""
 
     words: frozenset[str]
     shown: str
@@ -95,6 +95,7 @@ def nearest_sentence(question: str, text: str) -> str:
     sentences = [text[slice(*span)].strip() for span in sentence_spans(text)] or [text.strip()]
 
     def nearness(i: int) -> tuple[bool, int, int]:
+        """Return the sort key of a sentence; the nearest sentence has the largest key."""
         shared = len(asked.intersection(words(sentences[i])))
         return bool(values(sentences[i], kind, question)), shared, -i
 
@@ -158,7 +159,7 @@ def _from_heading(head: str, name: str, heading: str) -> str | None:
 
 
 def _behind(rest: str, name: str) -> str | None:
-    """Return the descriptor right after a name: in parentheses, after a comma, or as "is a …"."""
+    """Return the descriptor that follows a name: in parentheses, after a comma, or as "is a …"."""
     asked = set(words(name))
     parentheses = re.match(r"\s?\(\s?([^()]{2,60}?)\s?\)", rest)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
@@ -241,8 +242,5 @@ def _describes(aside: str, name: Name) -> bool:
 
 
 def _terms(descriptor: str, name: Name, asked: frozenset[str]) -> frozenset[str]:
-    """Return the index terms of a descriptor.
-
-    Without the name, the question's words and words that web sites add to titles.
-    """
+    """Return the index terms of a descriptor, without those of the name, the question and web sites' titles."""
     return frozenset(words(descriptor)) - asked - _SITE - frozenset(words(" ".join(name)))

@@ -140,6 +140,7 @@ def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
     colours: dict[int, int] = {}
 
     def place(i: int) -> bool:
+        """Colour the contexts from the i-th on; return False if that is impossible."""
         if i == len(order):
             return True
         n = order[i]
@@ -167,7 +168,8 @@ def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int
             sizes.append(sum(colour == c for colour in even.values()))
         by_size = sorted(range(count), key=sizes.__getitem__)
         for n in sorted(even, key=lambda n: (graph.degree[n], n)):
-            to = next((c for c in by_size if all(even[other] != c for other in graph[n])), None)
+            taken = {even[other] for other in graph[n]}
+            to = next((c for c in by_size if c not in taken), None)
             if to is not None and sizes[to] + 1 < sizes[even[n]]:
                 even[n], moved = to, True
                 break

@@ -99,7 +99,7 @@ async def relate_all(
     settings: Settings,
     settled: Callable[[int], None] = lambda _: None,
 ) -> RelatedContexts:
-    """Have the reader compare pivots with the contexts still open until every pair is related.
+    """Have the reader compare pivots with the contexts still unrelated until every pair has a relation.
 
     A failed call becomes a gap.
 
@@ -118,6 +118,7 @@ async def relate_all(
     found = RelatedContexts([], [], [], [Usage()])
 
     async def compare(pivot: int, others: Sequence[int]) -> Reply[RelationReply]:
+        """Return the reader's reply about a pivot and all other contexts, over as many prompts as necessary."""
         async with at_once:
             rest = [sources[n] for n in others]
             return await _compare(reader, question, sources[pivot], rest, printed=settings.corg_mode == "faithful")
@@ -355,7 +356,7 @@ class RelationGraph:
         return self.mode == "notes" and frozenset({a, b}) in self._noted_together
 
     def _next_class(self) -> tuple[int, list[int]] | None:
-        """Return a pivot from a class without one; contexts known to have a descriptor come first."""
+        """Return a pivot from a class of contexts that has none yet; contexts with a known descriptor come first."""
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
         waiting = [n for n in self.relevant if of[n] not in had]
@@ -364,16 +365,17 @@ class RelationGraph:
         return next(((n, others) for n in waiting if (others := self._open(n))), None)
 
     def _most_open(self) -> tuple[int, list[int]] | None:
-        """Return the context with the most open relations as the next pivot."""
+        """Return the context with the most unknown relations as the next pivot, with the others of these relations."""
 
         def unsettled(n: int) -> list[int]:
+            """Return the contexts with an unknown relation to this one whose notes do not settle it."""
             return [other for other in self._open(n) if not (n in self.notes and other in self.notes)]
 
         best = max(self.relevant, key=lambda n: len(unsettled(n)), default=None)
         return (best, others) if best is not None and (others := unsettled(best)) else None
 
     def _classes(self) -> dict[int, int]:
-        """Return, for each context, the first context of its class; contexts without descriptor form one class."""
+        """Return the class of each context, named by its first context; contexts without descriptor form one class."""
         of = {n: n for n in self.relevant}
         undescribed = {n for n in self.relevant if self._known.get(n) is False}
         for a, b in combinations(self.relevant, 2):
@@ -391,7 +393,7 @@ class RelationGraph:
         """
         of = self._classes()
         had = {of[n] for n in self.pivots if n in of}
-        shown = {n for n in self.relevant if any(kind != "none" for kind in self._asked[n].values())}
+        shown = {n for n in self.relevant if set(self._asked[n].values()) - {"none"}}
         noted = {self._descriptor(n) for n in self.relevant if n in self.notes and of[n] in had}
         rest = [n for n in self.relevant if of[n] not in had]
         another = any(n in shown or (n in self.notes and self._descriptor(n) not in noted) for n in rest)
@@ -403,6 +405,7 @@ class RelationGraph:
         return " ".join(descriptor.casefold().split()) if descriptor else None
 
     def _shows_descriptor(self, n: int) -> bool:
+        """Return whether a context has a descriptor in its note."""
         return self._descriptor(n) is not None
 
     def _descriptors_known(self) -> dict[int, bool]:
@@ -445,14 +448,14 @@ class PrintedGraph(RelationGraph):
         self._edges: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """Return the first context of `C` and the rest of `C`."""
+        """Return the first context of the paper's list `C` as the pivot, and the rest of the list."""
         left = [n for n in self._open_contexts if n in self._live]
         return (left[0], left[1:]) if len(left) > 1 else None
 
     def absorb(
         self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
     ) -> None:
-        """Make one pass of the outer loop."""
+        """Add the relations of one pivot to the graph, as one pass of Algorithm 1's outer loop does."""
         super().absorb(pivot, others, reply, parts)
         left = []
         for n in others:

@@ -124,7 +124,7 @@ class Model:
 
 @dataclass(frozen=True)
 class ContextFeatures:
-    """A context with the features that the signals need.
+    """A context with the features from which the signals are computed.
 
     Attributes:
         source: The context.
@@ -200,10 +200,10 @@ def measure(
 def answering(
     question: str, read: Sequence[ContextFeatures], sources: Sequence[Source], extractive: ExtractiveReader
 ) -> Signal:
-    """Return the signal `answers`: the probability of the best answer that differs from the likeliest and is elsewhere.
+    """Return the signal `answers`: the probability of the best different answer in another document.
 
-    "Elsewhere" means in another document; passages of a single document are not read at all. Passages are read whole,
-    as the answering reader reads them later, so that its cache has them.
+    Passages of a single document are not read at all. Passages are read whole, as the answering reader reads them
+    later, so that its cache has them.
     """
     if len(read) < 2:
         return Signal()
@@ -257,7 +257,7 @@ class Wording:
 
 @lru_cache(maxsize=512)
 def wording(title: str, text: str) -> Wording:
-    """Return the wording of a context, cached.
+    """Return the words of a context by title, sentence and run of words, from a cache if it was seen before.
 
     It took a fifth of a turn's work, and conversations return to the same passages.
     """
@@ -277,7 +277,9 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
     sources = contexts_of(passages)
     worded = [wording(source.title, source.text) for source in sources]
-    shared = [[asked & terms for _, terms in each.sentences] for each in worded]
+    shared = []
+    for each in worded:
+        shared.append([asked & terms for _, terms in each.sentences])
     titles = [asked & each.title for each in worded]
     found = Counter(chain.from_iterable(title.union(*terms) for title, terms in zip(titles, shared, strict=True)))
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
@@ -285,6 +287,7 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
 
     @cache
     def share(terms: frozenset[str]) -> float:
+        """Return the share of the question's term weights that some terms have."""
         return sum(weight for term, weight in weights.items() if term in terms) / total
 
     read = []
@@ -306,13 +309,13 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
 
 
 def bearing(read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
-    """Return the passages nearly as close to the question as the best one, the nearest first."""
+    """Return the passages that are nearly as close to the question as the best one, the closest first."""
     ordered = sorted(read, key=lambda reading: -reading.nearness)[:MOST_PASSAGES]
     return [reading for reading in ordered if reading.nearness >= ordered[0].nearness - MARGIN]
 
 
 def on_subject(question: str, read: Sequence[ContextFeatures]) -> list[ContextFeatures]:
-    """Return the passages except those whose nearest sentences are about something other than the question."""
+    """Return the passages without those whose nearest sentences are about another subject than the question."""
     fit = SentenceFit(question, [reading.source for reading in read])
     on_subject = []
     for item in read:
@@ -322,7 +325,7 @@ def on_subject(question: str, read: Sequence[ContextFeatures]) -> list[ContextFe
 
 
 def _nearest(read: ContextFeatures) -> list[tuple[float, str]]:
-    """Return the sentences of a passage that share most with the question; several if they tie."""
+    """Return the sentences of a passage that share most with the question; more than one if they tie."""
     return [(share, sentence) for share, sentence in read.sentences if share == read.sentences[0][0]]
 
 
@@ -440,7 +443,7 @@ def far_apart(pairs: Sequence[Pair]) -> Signal:
 
 
 def _until_equal(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the parts of two sequences before their first two shared words, or before the end of both."""
+    """Return the parts of two sequences before their first two common words, or before the end of both."""
     following = {tuple(b[j : j + 2]): j for j in range(len(b) - 2, 0, -1)}
     for i in range(1, len(a) - 1):
         j = following.get(tuple(a[i : i + 2]))
@@ -450,6 +453,7 @@ def _until_equal(a: Sequence[str], b: Sequence[str]) -> tuple[Sequence[str], Seq
 
 
 def _is_telling(token: str) -> bool:
+    """Return whether a word is a number or a capitalised content word."""
     return token[0].isdigit() or (token[0].isupper() and token.casefold() not in STOP_WORDS)
 
 
@@ -459,6 +463,7 @@ def _distinct(a: NamedEntity, b: NamedEntity) -> bool:
 
 
 def _ratio(a: float, b: float) -> float:
+    """Return `a` divided by `b`, clipped to [0, 1]."""
     return min(1.0, max(0.0, a) / b) if b > 0 else 0.0
 
 

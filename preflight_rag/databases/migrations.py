@@ -16,7 +16,7 @@ Step = Callable[[sqlite3.Connection], None]
 
 
 def check_version(path: Path | str, found: object, newest: int) -> int:
-    """Return the version of a database, if this program can bring it up to date.
+    """Return the version of a database, if this program can migrate it.
 
     Raises:
         LibraryError: It was written by a newer version, or has no number at all.
@@ -32,16 +32,20 @@ def check_version(path: Path | str, found: object, newest: int) -> int:
 
 
 def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequence[Step]) -> None:
-    """Take the steps that a database lacks, by SQLite's own `user_version`; 0 is one from before there were numbers.
+    """Run the migration steps that a database lacks, by SQLite's own `user_version`.
+
+    A database from before there were version numbers has 0.
 
     Raises:
         LibraryError: It was written by a newer version.
     """
 
     def version() -> int:
+        """Return the database's version, checked."""
         return check_version(path, connection.execute("PRAGMA user_version").fetchone()[0], len(steps))
 
     def stamp(number: int) -> None:
+        """Record the database's version."""
         connection.execute(f"PRAGMA user_version = {number}")
 
     migrate(connection, steps, version, stamp)
@@ -50,13 +54,13 @@ def migrate_user_version(connection: sqlite3.Connection, path: Path, steps: Sequ
 def migrate(
     connection: sqlite3.Connection, steps: Sequence[Step], version: Callable[[], int], stamp: Callable[[int], None]
 ) -> None:
-    """Take the steps that a database lacks, all of them or none.
+    """Run the migration steps that a database lacks, all of them or none.
 
     Args:
-        connection: Without a transaction.
-        steps: From version 0 on.
-        version: Returns the version that the database has.
-        stamp: Writes the version that it has now.
+        connection: A connection outside of a transaction.
+        steps: The steps from version 0 on.
+        version: Returns the version of the database.
+        stamp: Records the new version in the database.
     """
     if version() == len(steps):
         return

@@ -68,14 +68,14 @@ Connection: TypeAlias = "psycopg.Connection[Any]"
 
 @dataclass(frozen=True)
 class Address:
-    """Where a database is, and how errors call it.
+    """The address of a database, and the names that error messages use for it.
 
     Attributes:
-        conninfo: As libpq reads it, with the password.
-        name: Without.
-        unavailable: The error where nobody answers.
-        database: Its own name.
-        identity: What tells one database from another, and is the same whoever connects.
+        conninfo: The connection string for libpq, with the password.
+        name: The address without the password, for messages.
+        unavailable: The error if no server answers.
+        database: The name of the database.
+        identity: A text that is equal for two addresses of the same database, whoever connects.
     """
 
     conninfo: str = field(repr=False)
@@ -86,7 +86,7 @@ class Address:
 
     @classmethod
     def read(cls, url: str, option: Literal["--threads", "--library"] = "--threads") -> Address:
-        """Return the address that a URL names, given with an option.
+        """Return the address that a URL names; `option` is the command line's option for messages.
 
         Parts missing from the URL come from libpq's variables and files.
 
@@ -119,7 +119,7 @@ class Address:
 
 @contextmanager
 def translated_errors(name: str, unavailable: type[LibraryError] = ThreadsUnavailable) -> Iterator[None]:
-    """Raise what PostgreSQL says as errors of ours.
+    """Raise PostgreSQL's errors as errors of this package.
 
     Raises:
         ThreadsUnavailable, LibraryUnavailable: There is no connection, or it was lost.
@@ -147,15 +147,16 @@ def translated_errors(name: str, unavailable: type[LibraryError] = ThreadsUnavai
 
 
 def _reason(error: psycopg.Error) -> str:
+    """Return the first line of a PostgreSQL error."""
     return first_line(error).removeprefix("connection failed: ")
 
 
 def connect(address: Address) -> psycopg.Connection[DictRow]:
-    """Return a connection, or why there is none.
+    """Return a new connection.
 
     Raises:
-        ThreadsUnavailable, LibraryUnavailable: Nobody answers.
-        LibraryError: The server lets nobody in with this user and password.
+        ThreadsUnavailable, LibraryUnavailable: No server answers.
+        LibraryError: The server rejects the user and password.
     """
     try:
         return psycopg.connect(address.conninfo, autocommit=True, row_factory=dict_row)
@@ -171,7 +172,7 @@ def connect(address: Address) -> psycopg.Connection[DictRow]:
 
 
 def storable_text(value: T) -> T:
-    """Return a value as PostgreSQL can keep it."""
+    """Return a value without the characters that PostgreSQL cannot store."""
     return cast(T, _NOT_STORED.sub("\ufffd", value)) if isinstance(value, str) else value
 
 
@@ -205,12 +206,10 @@ class Connections:
     def read(self, work: Callable[[Connection], T]) -> T:
         """Return what `work` reads through a connection.
 
-        Where a kept connection turns out to be lost, try again through a new one.
-
-        Where a kept one turns out to be lost, once more through a new one.
+        If a pooled connection turns out to be lost, `work` is tried once more through a new one.
 
         Raises:
-            LibraryUnavailable: Nobody answers.
+            LibraryUnavailable: No server answers.
             LibraryClosed: The library was closed.
         """
         with translated_errors(self.address.name, self.address.unavailable), self._places:
@@ -228,7 +227,7 @@ class Connections:
                 return work(connection)
 
     def new(self) -> Connection:
-        """Return a connection of the caller's own, to be closed by it.
+        """Return a new connection, which the caller has to close.
 
         Raises:
             LibraryUnavailable, LibraryError: As `connect`.
@@ -248,11 +247,13 @@ class Connections:
         return connection
 
     def _kept(self) -> Connection | None:
+        """Return a free pooled connection; None if there is none."""
         with self._lock:
             return self._free.pop() if self._free else None
 
     @contextmanager
     def _given_back(self, connection: Connection) -> Iterator[None]:
+        """Return the connection to the pool at the end of the block; close it if the block fails."""
         try:
             yield
         except BaseException:
@@ -267,7 +268,7 @@ class Connections:
         connection.close()
 
     def _forget_free(self) -> None:
-        """Close the free connections: a server that has dropped one has dropped all."""
+        """Close the free connections: a server that dropped one has dropped all."""
         with self._lock:
             free, self._free = self._free, []
         for connection in free:

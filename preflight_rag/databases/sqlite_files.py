@@ -42,9 +42,9 @@ def make_private(path: Path) -> None:
 
 
 def keep_damaged_log(database: Path) -> str | None:
-    """Copy a damaged write-ahead log and return the copy's name; None where the log is intact.
+    """Copy a damaged write-ahead log and return the copy's name; None if the log is intact.
 
-    To be called before the database is opened: SQLite drops what it cannot read of a log.
+    This must run before the database is opened, because SQLite discards the unreadable part of a log.
     """
     if not lost_commits(database):
         return None
@@ -65,9 +65,9 @@ def set_aside(database: Path) -> Path:
 
 
 def check_unused(database: Path) -> None:
-    """Only a database that no process has open may be replaced: what is written to the old file would be lost.
+    """Raise an error if any process has the database open: what it writes to the old file would be lost.
 
-    To be called while this process does not have it open either: closing the file gives up SQLite's locks on it.
+    This process must have closed it, too: closing the file later would release SQLite's locks on it.
 
     Raises:
         LibraryBusy: A process has it open.
@@ -89,15 +89,15 @@ def check_unused(database: Path) -> None:
 
 
 def replace_database(database: Path, make: Callable[[Path], None]) -> Path:
-    """Set a damaged database aside and put another one in its place; returns where it was set aside.
+    """Set a damaged database aside and put a new one in its place; return the path of the damaged one.
 
     Args:
-        database: The damaged one.
-        make: Makes the new one at the path that it is given, from what stands at `database`. Where it raises, the
-            damaged one stays where it is.
+        database: The damaged database.
+        make: Creates the new database at the path it is called with, from the content of `database`. If it
+        fails, the damaged database stays in its place.
 
     Raises:
-        LibraryBusy: A process has it open.
+        LibraryBusy: A process has the database open.
     """
     check_unused(database)
     made = database.with_name(f"{database.name}.recovering")
@@ -129,7 +129,8 @@ def copy_readable(source: Path, target: sqlite3.Connection) -> int:
                 columns = _same_columns(_columns(connection, table), own.get(table, []))
                 if not columns:
                     continue
-                names, into = (", ".join(f'"{name}"' for name in side) for side in zip(*columns, strict=True))
+                names = ", ".join(f'"{theirs}"' for theirs, _ in columns)
+                into = ", ".join(f'"{ours}"' for _, ours in columns)
                 marks = ", ".join("?" * len(columns))
                 insert = f'INSERT OR IGNORE INTO "{table}" ({into}) VALUES ({marks})'  # noqa: S608  # names of tables
                 for row in _readable_rows(connection, table, names):
@@ -177,15 +178,18 @@ def _readable_rows(connection: sqlite3.Connection, table: str, names: str) -> It
 
 
 def _tables(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of a database's tables."""
     sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
     return [row[0] for row in connection.execute(sql)]
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Return the names of a table's columns."""
     return [row[0] for row in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))]
 
 
 def _free_name(path: Path) -> Path:
+    """Return an unused path that marks a copy of the database as damaged, with the time."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     number = 1
     while (free := path.with_name(f"{path.name}.damaged-{stamp}" + (f"-{number}" if number > 1 else ""))).exists():
@@ -194,5 +198,6 @@ def _free_name(path: Path) -> Path:
 
 
 def _remove(database: Path) -> None:
+    """Delete a database and its log files."""
     for suffix in ("", LOG, INDEX_OF_LOG):
         Path(f"{database}{suffix}").unlink(missing_ok=True)

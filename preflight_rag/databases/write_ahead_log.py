@@ -22,6 +22,7 @@ def lost_commits(database: Path) -> bool:
 
 
 def _drops_commits(path: Path) -> bool:
+    """Return whether a log file holds a committed transaction after a damaged frame."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -47,7 +48,7 @@ def _drops_commits(path: Path) -> bool:
 
 
 def _checksum(order: str, data: bytes, first: int, second: int) -> tuple[int, int]:
-    """SQLite's running checksum, of pairs of 32-bit words."""
+    """Return SQLite's running checksum over pairs of 32-bit words."""
     for a, b in struct.iter_unpack(f"{order}2I", data):
         first = (first + a + second) & 0xFFFFFFFF
         second = (second + b + first) & 0xFFFFFFFF

@@ -47,7 +47,7 @@ MOST_ERRORS = 10_000
 
 @dataclass(eq=False)
 class _Running:
-    """A worker with a file in hand."""
+    """A worker with the file that it is reading."""
 
     worker: Any
     file: Path
@@ -56,15 +56,15 @@ class _Running:
 
 
 class _Files:
-    """The files of the ingest, and which worker reads each.
+    """The files of the ingest, and the worker that reads each.
 
     Args:
         start: Starts a worker.
-        task: What a worker is told of a file.
-        waiting: Files that nobody has begun.
+        task: Returns the description of a file for a worker.
+        waiting: Files that no worker has begun.
 
     Attributes:
-        busy: Workers, by the promise of what they give back next.
+        busy: The busy workers, by the reference to their next result.
     """
 
     def __init__(self, start: Callable[[], Any], task: Callable[[Path], FileTask], waiting: deque[Path]) -> None:
@@ -72,22 +72,23 @@ class _Files:
         self.busy: dict[Any, _Running] = {}
 
     def begin_next(self, worker: Any = None) -> None:
-        """Give the next file, if there is one, to a worker, which is started unless given."""
+        """Assign the next file, if there is one, to a worker; a new worker is started if none is given."""
         if self._waiting:
             self._begin(_Running(worker or self._start(), self._waiting.popleft()))
 
     def begin_again(self, running: _Running) -> None:
-        """Give the file of a worker that has ended to a new one."""
+        """Assign the file of a worker that has died to a new one."""
         self._begin(_Running(self._start(), running.file, running.attempts + 1))
 
     def go_on(self, running: _Running, *, is_last: bool) -> None:
-        """Have a worker go on, with the next file after the last part of one."""
+        """Let a worker continue with its file, or with the next file after the last part."""
         if is_last:
             self.begin_next(running.worker)
         else:
             self.busy[running.worker.next_part.remote()] = running
 
     def _begin(self, running: _Running) -> None:
+        """Send a worker its file, and remember the pending result."""
         self.busy[running.worker.begin.remote(self._task(running.file))] = running
 
 
@@ -153,7 +154,7 @@ class ClusterIngest:
         return self.report
 
     def _run(self, ray: Any, waiting: deque[Path], max_bytes: int) -> None:
-        """Keep every worker at a file until there are no more; store what they give back."""
+        """Keep every worker busy until no file is left, and store their results."""
         files = _Files(self._starter(ray), lambda file: self._task(file, max_bytes), waiting)
         for _ in range(min(self._count(ray), len(waiting))):
             files.begin_next()
@@ -175,7 +176,7 @@ class ClusterIngest:
                     files.begin_next()
 
     def _part(self, ray: Any, reference: Any) -> FilePart | None:
-        """Return a worker's result; None where the worker or its machine has ended."""
+        """Return a worker's result; None if the worker or its machine has died."""
         try:
             found: FilePart = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
@@ -185,11 +186,12 @@ class ClusterIngest:
         return found
 
     def _give_up(self, file: Path) -> None:
+        """Report a file whose workers died repeatedly as failed."""
         self._fail(str(file), f"its worker ended {ATTEMPTS} times, as workers do that need more memory than there is")
         self._finished_bytes += text_size(file)
 
     def _starter(self, ray: Any) -> Any:
-        """Starts a worker, with its share of a GPU where there are some."""
+        """Return a function that starts a worker, with its share of a GPU if there are any."""
         gpus = ray.cluster_resources().get("GPU", 0)
         share = {"num_gpus": min(1.0, gpus / self._count(ray))} if gpus else {}
         worker = ray.remote(FileWorker).options(num_cpus=1, **share)
@@ -197,10 +199,12 @@ class ClusterIngest:
         return lambda: worker.remote(recorded["spec"], recorded["revision"], self._splitter)
 
     def _count(self, ray: Any) -> int:
+        """Return the number of workers to use."""
         resources = ray.cluster_resources()
         return self._workers or max(1, int(resources.get("GPU", 0) or resources.get("CPU", 1)))
 
     def _task(self, file: Path, max_bytes: int) -> FileTask:
+        """Return the description of a file for a worker."""
         origin = file_origin(file)
         return FileTask(
             path=Path(origin),
@@ -212,7 +216,7 @@ class ClusterIngest:
         )
 
     def _take(self, part: FilePart, running: _Running) -> None:
-        """Store a part, and record the file after its last one."""
+        """Store a part, and record the file as finished after its last part."""
         file = running.file
         wanted, is_new = [], dict[str, bool]()
         for document in part.documents:
@@ -251,6 +255,7 @@ class ClusterIngest:
             self._say(str(file), in_hand)
 
     def _fail(self, source: str, reason: str) -> None:
+        """Record that a document could not be ingested, up to a maximum number of messages."""
         self._done += 1
         if len(self.report.failed) < MOST_ERRORS:
             self.report.failed.append((on_one_line(source), on_one_line(reason)))
@@ -258,25 +263,26 @@ class ClusterIngest:
             self._more_errors += 1
 
     def _say(self, name: str, in_hand: int) -> None:
+        """Report the progress, with the bytes of the files being read."""
         if self._progress:
             done = min(self._bytes_total, self._finished_bytes + in_hand)
             self._progress(IngestEvent("documents", self._done, None, on_one_line(name), done, self._bytes_total))
 
 
 def finished_key(origin: str) -> str:
-    """Names, in a library's settings, the version of a file that was stored whole, and its number of documents."""
+    """Return the name of the setting that records which version of a file was stored completely."""
     return f"finished:{origin}"
 
 
 def _conflict(document: PreparedDocument, stored_origin: str) -> str | None:
-    """Return why a document may not be stored under its id: another file, which still exists, has it."""
+    """Return why a document may not be stored under its id: it belongs to another file, which still exists."""
     if stored_origin in ("", document.origin) or not Path(stored_origin).exists():
         return None
     return f"The id {document.document.id!r} belongs to a document of {stored_origin}"
 
 
 def _reason(error: Any) -> PreflightError:
-    """Return the error that a worker raised if it is one of ours; else an error that it failed."""
+    """Return the error that a worker raised if it is one of this package, else an error saying that it failed."""
     cause = error.cause
     if isinstance(cause, PreflightError):
         return cause
@@ -285,10 +291,10 @@ def _reason(error: Any) -> PreflightError:
 
 @contextmanager
 def _cluster(workers: int | None) -> Iterator[Any]:
-    """Ray, connected to the cluster of `RAY_ADDRESS`, or to one on this machine that ends with the run.
+    """Connect to the Ray cluster at `RAY_ADDRESS`, or start one on this machine that ends with the run.
 
-    It asks nothing of the network: no statistics of use, no dashboard. What listens on this machine's addresses asks
-    for a token that only the cluster's own processes know, where Ray has that.
+    Ray sends no usage statistics and starts no dashboard. Its ports on this machine require a token that only the
+    cluster's own processes know, if Ray supports that.
     """
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if not os.environ.get(ADDRESS):
@@ -328,6 +334,7 @@ def _cluster(workers: int | None) -> Iterator[Any]:
 
 
 def _forget(ray: Any, folder: str | None) -> None:
+    """Disconnect from the cluster, and delete its temporary folder."""
     with suppress(Exception):  # of a cluster that is gone
         ray.shutdown()
     if folder is not None:

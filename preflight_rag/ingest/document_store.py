@@ -17,8 +17,8 @@ class StoredDocument:
     """The stored state with which an ingest compares a document.
 
     Attributes:
-        content_hash: Of `PreparedDocument`, as it was stored.
-        origin: The file it came from, or "".
+        content_hash: The `content_hash` of the `PreparedDocument` that was stored.
+        origin: The file that it came from, or "".
     """
 
     content_hash: str
@@ -48,7 +48,7 @@ class SplitDocument:
         return {key: (each.title, each.text) for key, each in zip(self.keys, self.passages, strict=True)}
 
     def with_vectors(self, vectors: Mapping[str, bytes]) -> PreparedDocument:
-        """Return the document as it is stored, with the vectors of its keys."""
+        """Return the document in its stored form, with the vectors of its keys."""
         found = tuple(vectors[key] for key in self.keys)
         return PreparedDocument(self.document, self.origin, self.content_hash, self.passages, self.keys, found)
 
@@ -65,7 +65,7 @@ class PreparedDocument(SplitDocument):
 
 
 class SettingsStore(Protocol):
-    """A store's settings."""
+    """The settings of a store."""
 
     def meta(self, key: str) -> Any:
         """Return a setting as JSON gives it, or None."""
@@ -75,7 +75,7 @@ class SettingsStore(Protocol):
 
 
 class PassageReader(Protocol):
-    """A store that gives passages back."""
+    """A store from which passages can be read."""
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
         """Return ids of the passages of each document, in the order of its text."""
@@ -85,10 +85,10 @@ class PassageReader(Protocol):
 
 
 class DocumentStore(SettingsStore, Protocol):
-    """Where an ingest stores documents, and what it asks of those that are there."""
+    """The interface through which an ingest stores documents and reads the stored ones."""
 
     def document(self, document_id: str) -> StoredDocument | None:
-        """Return the stored state of a document; None where it is not stored."""
+        """Return the stored state of a document; None if it is not stored."""
 
     def origins(self) -> list[tuple[str, str]]:
         """Return `(document id, origin)` of all documents that came from a file."""
@@ -97,29 +97,29 @@ class DocumentStore(SettingsStore, Protocol):
         """Record that an unchanged document now comes from another file."""
 
     def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
-        """Add or replace documents, each of them whole or not at all; the same again changes nothing.
+        """Add or replace documents, each completely or not at all; writing the same again changes nothing.
 
-        When it returns they are stored for good.
+        When the method returns, the documents are stored durably.
         """
 
     def contents_of(self, origin: str) -> dict[str, str]:
         """Return the content hashes of the documents of a file, by id."""
 
     def retire_document(self, document_id: str) -> bool:
-        """Take a document out; false where there is none."""
+        """Remove a document; return False if there is none."""
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors that exist already, stored or kept, by key."""
+        """Return the vectors that exist already, stored or set aside, by key."""
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Keep vectors of passages that are not stored, by key, for the next run."""
+        """Set aside vectors of passages that are not stored, by key, for the next run."""
 
     def drop_kept_vectors(self) -> None:
-        """Forget vectors that an earlier run kept."""
+        """Delete the vectors that an earlier run set aside."""
 
 
 class FoundDocumentStore(DocumentStore, Protocol):
-    """A store that also takes documents that a turn found elsewhere."""
+    """A store that can also take documents found elsewhere during a turn."""
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
         """Return, by source, the id of the document that was read from that file."""

@@ -31,15 +31,15 @@ from preflight_rag.state.values import Document
 
 @dataclass(frozen=True, slots=True)
 class FileTask:
-    """A file to take in.
+    """A file for a worker to read.
 
     Attributes:
         path: The file.
-        origin: The name under which its documents are remembered.
-        folder: The folder that it may not lie outside of; None for a file that was named.
-        max_bytes: Larger ones are refused.
-        finished: The version of it that was stored whole, and how many documents it had; None where there is none.
-        known: Content hashes of its documents that are stored, by id.
+        origin: The name under which its documents are stored.
+        folder: The folder in which it has to lie; None for a file that was named itself.
+        max_bytes: Larger files are refused.
+        finished: The version that was stored completely, and its number of documents; None if there is none.
+        known: Content hashes of its stored documents, by id.
     """
 
     path: Path
@@ -76,12 +76,12 @@ class FilePart:
 
 
 class FileWorker:
-    """Reads, splits and embeds; nothing is opened before the first file.
+    """Reads, splits and embeds files; nothing is opened before the first file.
 
     Args:
-        embedder: What `open_embedder` takes.
-        revision: Of the library's embedder, which this one has to have.
-        splitter: Its name.
+        embedder: An argument of `open_embedder`.
+        revision: The revision of the library's embedder, which this one must have.
+        splitter: The name of the splitter.
     """
 
     def __init__(self, embedder: str, revision: str, splitter: SplitterName) -> None:
@@ -111,10 +111,11 @@ class FileWorker:
         return next(self._parts)
 
     def close(self) -> None:
-        """End the process that reads for it."""
+        """End the process that reads files for this worker."""
         self._loader.close()
 
     def _opened(self) -> Embedder:
+        """Return the embedder, checked to have the weights of the library's."""
         embedder = open_embedder(self._spec)
         if type(embedder) is MiniLM:
             embedder = MiniLM(threads=1)  # there are as many workers as cores
@@ -126,6 +127,7 @@ class FileWorker:
         return embedder
 
     def _read(self, task: FileTask, embedder: Embedder) -> Iterator[FilePart]:
+        """Yield the parts of a file, each with about as many documents as are embedded at once."""
         settings = self._splitter.settings()
         part, waiting = FilePart(), list[SplitDocument]()
         seen: set[str] = set()
@@ -163,7 +165,7 @@ class FileWorker:
     def _split(
         self, document: Document, task: FileTask, settings: Mapping[str, Any], seen: set[str]
     ) -> SplitDocument | None:
-        """Return the document's passages; None where it is stored as it is."""
+        """Return the document with its passages; None if it is stored already and unchanged."""
         document = storable(document)
         if document.id in seen:
             raise UnreadableDocument(f"The id {document.id!r} was already read from {task.origin}")
@@ -175,6 +177,7 @@ class FileWorker:
 
 
 def _embedded(embedder: Embedder, waiting: list[SplitDocument]) -> list[PreparedDocument]:
+    """Return split documents with the vectors of their passages."""
     inputs: dict[str, tuple[str, str]] = {}
     for each in waiting:
         inputs |= each.inputs()
@@ -185,7 +188,7 @@ def _embedded(embedder: Embedder, waiting: list[SplitDocument]) -> list[Prepared
 
 
 def file_version(path: Path, settings: Mapping[str, Any], revision: str) -> list[Any]:
-    """Return what the stored form of a file depends on: its bytes, the splitter, and the embedder; as JSON gives it.
+    """Return, as JSON values, everything on which the stored form of a file depends: bytes, splitter and embedder.
 
     Raises:
         DocumentError: It is no regular file.

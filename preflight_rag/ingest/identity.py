@@ -17,7 +17,7 @@ DATING = 2
 
 
 def passage_id(document_id: str, start: int, text: str) -> str:
-    """Name of the passage of document `document_id` that starts at character `start` and reads `text`.
+    """Return the id of the passage `text` at character `start` of document `document_id`.
 
     96 bits of a SHA-256, in hexadecimal: equal inputs give equal ids in every library, whenever they are ingested.
     """
@@ -27,21 +27,22 @@ def passage_id(document_id: str, start: int, text: str) -> str:
 
 
 def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> str:
-    """SHA-256 over everything that decides what is stored of a document: text, metadata and how it is split.
+    """Return the SHA-256 of everything that decides how a document is stored: text, metadata and splitter.
 
-    Of an undated document also how a date is looked for in it: one that an older version stored is read again.
+    For an undated document that includes the way in which a date is looked for, so that documents stored by an older
+    version are read again.
     """
     decided = dict(splitter_settings) if document.date else {**splitter_settings, "dates": DATING}
     return _digest([document.model_dump(mode="json"), decided])
 
 
 def vector_key(passage: Passage) -> str:
-    """Return names what is embedded of a passage: equal keys have equal vectors."""
+    """Return the key of a passage's vector: passages with equal keys have equal vectors."""
     return hashlib.sha256(f"{passage.title}\0{passage.text}".encode()).hexdigest()[:32]
 
 
 def place_key(origin: str) -> str:
-    """Return names where a file lies, in a library's settings, whose own path (`origin`) has links in it."""
+    """Return the name of the setting with the real path of a file whose own path (`origin`) contains links."""
     return f"place:{origin}"
 
 
@@ -50,4 +51,5 @@ _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",",
 
 
 def _digest(value: Any) -> str:
+    """Return the SHA-256 of a value written as JSON, in hexadecimal."""
     return hashlib.sha256(_ENCODER.encode(value).encode("utf-8", "surrogatepass")).hexdigest()

@@ -39,7 +39,9 @@ class Splitter(Protocol):
 
 
 def storable(document: Document) -> Document:
-    """Return the document as it is stored: a title stands for a missing text, U+FFFD for lone surrogates, null for NaN.
+    """Return the document in the form in which it is stored.
+
+    The title replaces a missing text, U+FFFD lone surrogates, and null NaN.
 
     Raises:
         UnreadableDocument: Its metadata has too many levels.
@@ -57,9 +59,9 @@ def storable(document: Document) -> Document:
 
 
 def dated(document: Document) -> Document:
-    """Return the document with the date found inside it where it has none.
+    """Return the document; if it has no date, with the date found in its text.
 
-    `metadata["date_from"]` says where it is from.
+    `metadata["date_from"]` says where the date is from.
     """
     if document.date:
         return document.model_copy(update={"metadata": {"date_from": "metadata"} | document.metadata})
@@ -71,7 +73,7 @@ def dated(document: Document) -> Document:
 
 
 def notes_on(document: Document) -> list[tuple[str, str]]:
-    """Return `(source, note)` on what of a document was not read, or not surely."""
+    """Return `(source, note)` on the parts of a document that were not read, or not reliably."""
     source, notes = on_one_line(document.source or document.id), []
     if unread := document.metadata.get("unread"):
         notes.append((source, f"not read: {unread}"))
@@ -85,23 +87,23 @@ def notes_on(document: Document) -> list[tuple[str, str]]:
 
 
 def read_of(document: Document) -> ReadDocument | None:
-    """Return the loader's report on a document; None where its loader gives none."""
+    """Return the loader's report on a document; None if its loader gives none."""
     report = report_of(document.metadata)
     source = on_one_line(document.source or document.id)
     return ReadDocument(source, on_one_line(document.title), report) if report else None
 
 
 def split_document(document: Document, splitter: Splitter, *, origin: str, content_hash: str) -> SplitDocument:
-    """Return a document's passages; one without a date gets the one that is found inside it.
+    """Return a document with its passages; one without a date gets the date found in its text.
 
     Args:
-        document: As `storable` gives it.
+        document: A document in the form that `storable` returns.
         splitter: Makes the passages.
-        origin: The file it came from, or "".
-        content_hash: Of the document as it came, `identity.content_hash`.
+        origin: The file that it came from, or "".
+        content_hash: The hash (`identity.content_hash`) of the document as it was loaded.
 
     Raises:
-        DocumentError: It holds no text, or cannot be split.
+        DocumentError: It contains no text, or cannot be split.
     """
     document = dated(document)
     try:
@@ -116,11 +118,11 @@ def split_document(document: Document, splitter: Splitter, *, origin: str, conte
 
 
 def embedded_groups(embedder: Embedder, inputs: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, bytes]]:
-    """Yield vectors by key, some at a time: texts of like length are embedded together, which wastes least.
+    """Yield vectors by key, in groups: texts of similar length are embedded together, which wastes least time.
 
     Args:
-        embedder: Makes them; where there are many, `embedder_for_many` does.
-        inputs: By key, title and text.
+        embedder: Computes the vectors; for many texts, `embedder_for_many` does.
+        inputs: Title and text by key.
     """
     keys = sorted(inputs, key=lambda key: len(inputs[key][1]))
     embedder = embedder_for_many(embedder, len(keys))

@@ -38,7 +38,7 @@ LOOK_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True)
 class PageRead:
-    """So many pages of a file have been read."""
+    """Progress event: some pages of a file have been read."""
 
     done: int
     total: int
@@ -49,7 +49,7 @@ ReadItem: TypeAlias = Document | DocumentError | PageRead
 
 @dataclass(eq=False)
 class _File:
-    """A file that is read ahead, and what has been read of it and not been taken."""
+    """A file that is read ahead, with the items that were read and not yet taken."""
 
     path: Path
     max_bytes: int
@@ -61,11 +61,11 @@ class _File:
 
 
 class _Closed(BaseException):
-    """Leaves a loader whose documents nobody wants any more."""
+    """Ends a loader whose documents nobody needs any more."""
 
 
 class ReadAhead:
-    """Reads files that are named with `begin`, in their order; `items` gives what each holds. `close` ends all readers.
+    """Reads files ahead in worker processes, in the order of `begin`; `items` yields the content of each.
 
     Args:
         processes: Most that read at once; as many as cores and memory allow, unless given.
@@ -88,9 +88,10 @@ class ReadAhead:
         return len(self._readers)
 
     def begin(self, path: Path, *, max_bytes: int, folder: Path | None, now: bool = False) -> None:
-        """Have a file read when those before it are; its arguments are `IsolatedLoader.load`'s.
+        """Queue a file for reading; the arguments are those of `IsolatedLoader.load`.
 
-        With `now` it is read before them, by a further process: the others may wait until theirs are taken.
+        With `now` it is read before the queued files, by a further process: the other processes may be waiting until
+        their results are taken.
         """
         file = _File(path, max_bytes, folder)
         with self._changed:
@@ -101,11 +102,11 @@ class ReadAhead:
             self._start_reader()
 
     def is_begun(self, path: Path) -> bool:
-        """Return whether it was named with `begin`."""
+        """Return whether a file was queued with `begin`."""
         return path in self._known
 
     def items(self, path: Path, go_on: Callable[[], None]) -> Iterator[ReadItem]:
-        """Yield what a file holds that was begun, the next one in their order, as `IsolatedLoader.load` yields it.
+        """Yield the documents and events of a queued file, the next one in order, as they are read.
 
         Args:
             path: The file.
@@ -135,7 +136,7 @@ class ReadAhead:
                 return
 
     def close(self) -> None:
-        """End all readers, whatever they do."""
+        """Kill all readers."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -156,13 +157,14 @@ class ReadAhead:
             self._start_reader()
 
     def _start_reader(self) -> None:
+        """Start a reader process, with its thread."""
         loader = IsolatedLoader()
         thread = threading.Thread(target=self._read, args=(loader,), name="preflight-reader", daemon=True)
         self._readers.append((thread, loader))
         thread.start()
 
     def _read(self, loader: IsolatedLoader) -> None:
-        """Read one file after the other; the thread lives as long as its process, which would die with it."""
+        """Read one file after another; the thread lives as long as its process, which would die with it."""
         try:
             while (file := self._next()) is not None:
                 error: Exception | None = None
@@ -179,19 +181,24 @@ class ReadAhead:
             loader.close()
 
     def _next(self) -> _File | None:
+        """Return the next file, waiting for one; None after `close`."""
         with self._changed:
             while not self._waiting and not self._is_closed:
                 self._changed.wait()
             return None if self._is_closed else self._waiting.popleft()
 
     def _read_file(self, loader: IsolatedLoader, file: _File) -> None:
+        """Read a file, and store its items."""
+
         def on_page(done: int, total: int) -> None:
+            """Store the progress of reading."""
             self._put(file, PageRead(done, total))
 
         for item in loader.load(file.path, max_bytes=file.max_bytes, on_page=on_page, folder=file.folder):
             self._put(file, item)
 
     def _put(self, file: _File, item: ReadItem) -> None:
+        """Store an item of a file, waiting until there is room."""
         with self._changed:
             if isinstance(item, PageRead) and file.items and isinstance(file.items[-1], PageRead):
                 file.items.pop()  # nobody has looked yet: the later count says it all
@@ -205,14 +212,15 @@ class ReadAhead:
             self._changed.notify_all()
 
     def _has_room(self, file: _File) -> bool:
-        """Return whether more of a file may wait to be taken.
+        """Return whether more items of a file may be stored.
 
-        The one that is asked for is measured by itself: those behind it may have filled all the room there is.
+        The file being taken has a limit of its own: the files after it may have used up the shared one.
         """
         waiting = file.characters if file is self._current else self._characters
         return len(file.items) < AHEAD_DOCUMENTS and waiting < AHEAD_CHARACTERS
 
     def _count(self, file: _File, characters: int) -> None:
+        """Count characters that wait to be taken."""
         file.characters += characters
         self._characters += characters
 

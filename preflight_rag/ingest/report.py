@@ -13,12 +13,12 @@ Stage: TypeAlias = Literal["waiting", "reading", "splitting", "embedding", "docu
 
 @dataclass(frozen=True, slots=True)
 class DocumentCopy:
-    """A document whose text, or part of it, stands in another one that is searched in its place.
+    """A document whose text, or part of it, is in another document that is searched in its place.
 
     Attributes:
-        document_id: The one whose passages are not searched, as far as the other has them.
-        of_document: The one that is searched.
-        share: Part of its words that the other one has.
+        document_id: The document whose passages are left out of searches, as far as the other has them.
+        of_document: The document that is searched.
+        share: The share of its words that the other document has.
     """
 
     document_id: str
@@ -28,7 +28,7 @@ class DocumentCopy:
 
 @dataclass(frozen=True, slots=True)
 class IngestEvent:
-    """One step of an ingest.
+    """A progress event of an ingest.
 
     Attributes:
         stage: "waiting" where another process writes the library, whose folder is the name; "reading" while a file is
@@ -69,7 +69,7 @@ class ReadDocument:
     report: ReadReport
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON values, with whose it is."""
+        """Return the report as JSON values, with the document's source and title."""
         return {"source": self.source, "title": self.title, **self.report.to_json()}
 
 

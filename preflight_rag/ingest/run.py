@@ -47,7 +47,7 @@ def ingest_files(
     max_bytes: int = DEFAULT_MAX_BYTES,
     stop: Stop | None = None,
 ) -> IngestReport:
-    """Store the documents of files and folders; `prune` takes out those from under them that are gone.
+    """Store the documents of files and folders; with `prune`, remove those whose files under them are gone.
 
     The caller holds the store's write lock, if it has one, and builds the index afterwards.
     """
@@ -60,7 +60,7 @@ def ingest_files(
 
 
 class _Stopped(BaseException):
-    """Leaves a loader in the middle of a file; no `Exception`, so that no loader takes it for a fault of the file."""
+    """Ends a loader in the middle of a file; no `Exception`, so that no loader treats it as a fault of the file."""
 
     def __init__(self, error: Exception | None = None) -> None:
         super().__init__()
@@ -109,9 +109,10 @@ class Ingestion:
         max_bytes: int = DEFAULT_MAX_BYTES,
         given: Sequence[Path] = (),
     ) -> None:
-        """Store every document of the files; what stands in the place of a file is recorded.
+        """Store the documents of all files; for a file that cannot be read, the report records the reason.
 
-        `given` are the folders in which they were found, which nothing is read outside of, and files by their names.
+        `given` are the folders in which the files were found, outside of which nothing is read, and the files named
+        themselves.
         """
         self._given = GivenPaths(given)
         paths = [file for file in files if isinstance(file, Path)]
@@ -142,11 +143,12 @@ class Ingestion:
             self._reading.close()
 
     def _begin(self, file: Path, max_bytes: int) -> None:
-        """Have a file read ahead, unless it is known not to be needed."""
+        """Queue a file for reading, unless it is known to be unchanged."""
         if not self._is_unchanged_scan(file, file_origin(file)):
             self._reading.begin(file, max_bytes=max_bytes, folder=self._given.folder_of(file))
 
     def _add_file(self, file: Path, max_bytes: int) -> None:
+        """Store the documents of one file."""
         origin = file_origin(file)
         self._file = str(file)
         self._work.open(origin, text_size(file))
@@ -166,7 +168,7 @@ class Ingestion:
         self._work.close(waits=bool(self._pending))
 
     def _is_unchanged_scan(self, file: Path, origin: str) -> bool:
-        """Return whether this is a scan, unchanged since its text was recognised, which takes seconds a page."""
+        """Return whether a file is a scan, unchanged since its text was recognised, which takes seconds a page."""
         known, stored = self._store.meta(_scan_key(origin)), self._store.document(origin)
         if known is None or stored is None or stored.origin != origin:
             return False
@@ -176,20 +178,20 @@ class Ingestion:
             return False
 
     def _scan_version(self, file: Path) -> list[Any]:
-        """Return what decides the text that is recognised in a file, and how it is split; as JSON gives it back."""
+        """Return, as JSON values, everything on which a scan's recognised text and its passages depend."""
         with os.fdopen(open_regular(file), "rb") as data:
             digest = hashlib.file_digest(data, "sha256").hexdigest()
         version: list[Any] = json.loads(json.dumps([digest, ocr.languages(), self._settings]))
         return version
 
     def add_documents(self, documents: Iterable[Document]) -> None:
-        """Store documents that come from no file."""
+        """Store documents that do not come from a file."""
         for document in documents:
             self._add(document, "")
         self._flush()
 
     def prune(self, paths: Sequence[Path]) -> None:
-        """Remove documents from under `paths` whose file has vanished or no longer holds them."""
+        """Remove documents from under `paths` whose file is gone or no longer contains them."""
         roots = [Path(os.path.abspath(path)) for path in paths]
         for document_id, origin in self._store.origins():
             if document_id in self._owners or not any(Path(origin).is_relative_to(root) for root in roots):
@@ -198,6 +200,7 @@ class Ingestion:
                 self.report.removed += 1
 
     def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:
+        """Yield the documents of a file; errors are recorded."""
         if not self._reading.is_begun(file):  # it seemed not to be needed
             self._reading.begin(file, max_bytes=max_bytes, folder=self._given.folder_of(file), now=True)
         try:
@@ -215,6 +218,7 @@ class Ingestion:
             self._fail(str(file), f"{type(error).__name__}: {error}")
 
     def _add(self, document: Document, origin: str) -> None:
+        """Store one document, unless it is unchanged or has an error."""
         try:
             document = storable(document)
         except DocumentError as error:
@@ -251,10 +255,10 @@ class Ingestion:
             self._flush()
 
     def _named_within_file(self, document: Document, origin: str) -> Document:
-        """Return the document under its file's name and its id where another file's document has that id.
+        """Return the document; if another file has a document with its id, with its file's name added to the id.
 
-        Many files count their rows from 1. The first file's keep their ids; one that was once named by its file is so
-        again, whatever has become of the other.
+        Many files number their rows from 1. The first file's rows keep their ids; a document once named by its file
+        keeps that name.
         """
         if not origin or document.id.startswith(origin) or has_global_id(document):
             return document
@@ -271,7 +275,7 @@ class Ingestion:
         return document.model_copy(update={"id": named, "metadata": {**document.metadata, "id": document.id}})
 
     def _conflict(self, document_id: str, origin: str) -> str | None:
-        """Return why a document may not be stored under its id: another one has it."""
+        """Return why a document may not be stored under its id: another document has it; else None."""
         if document_id in self._owners:
             return f"The id {document_id!r} was already read from {self._owners[document_id] or 'another document'}"
         stored = self._store.document(document_id)
@@ -282,9 +286,10 @@ class Ingestion:
         return None
 
     def _flush(self, *, closing: bool = False) -> None:
-        """Embed the waiting documents' passages and store the documents, all that waited in one transaction.
+        """Embed the passages of the waiting documents, and store all of these in one transaction.
 
-        A run that is asked to stop keeps the vectors that it has for the next one, and the documents that are whole.
+        A run that is asked to stop keeps the vectors computed so far for the next one, and stores the complete
+        documents.
         """
         pending, self._pending = self._pending, []
         inputs: dict[str, tuple[str, str]] = {}
@@ -319,10 +324,12 @@ class Ingestion:
         self._work.flushed()
 
     def _go_on(self) -> None:
+        """End the run if the caller asks for it."""
         if self._stop():
             raise _Stopped
 
     def _on_page(self, page: PageRead) -> None:
+        """Report the pages read of the current file."""
         self._go_on()
         self._work.read_pages(page.done, page.total)
         try:
@@ -331,13 +338,16 @@ class Ingestion:
             raise _Stopped(error) from error
 
     def _fail(self, source: str, reason: str) -> None:
+        """Record that a document or file could not be ingested."""
         self.report.failed.append((on_one_line(source), on_one_line(reason)))
         self._advance(source)
 
     def _step(self, document: Document) -> None:
+        """Count a document as done."""
         self._advance(document.title or document.source or document.id)
 
     def _advance(self, name: str) -> None:
+        """Count one more document, and report the progress."""
         self._done += 1
         if self._total is not None:  # a file of one document may have others attached
             self._total = max(self._total, self._done)
@@ -350,6 +360,7 @@ class Ingestion:
         total: int | None,
         name: str = "",
     ) -> None:
+        """Send a progress event to the caller."""
         if self._progress:
             event = IngestEvent(stage, done, total, on_one_line(name or self._file), self._work.done, self._work.total)
             self._progress(event)
@@ -367,4 +378,5 @@ def has_global_id(document: Document) -> bool:
 
 
 def _scan_key(origin: str) -> str:
+    """Return the name of the setting that records the version of a scan."""
     return f"scan:{origin}"

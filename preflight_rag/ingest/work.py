@@ -26,7 +26,7 @@ MOST_AT_ONCE = 1 << 16
 
 
 class IngestProgress:
-    """Progress over all files, in bytes; reading a file is the part `READING` of its work."""
+    """The progress over all files, in bytes; reading a file is the share `READING` of its work."""
 
     def __init__(self, total: int = 0) -> None:
         self.total = total
@@ -39,28 +39,28 @@ class IngestProgress:
 
     @property
     def done(self) -> int:
-        """Bytes that are done, at most `total`."""
+        """The bytes that are done, at most `total`."""
         embedded = self._stored + (self._read - self._stored) * self._embedded
         in_hand = self._size * (READING * self._read + (1 - READING) * embedded)
         waiting = sum(self._waiting.values()) * (READING + (1 - READING) * self._embedded)
         return min(self.total, int(self._finished_bytes + waiting + in_hand))
 
     def open(self, file: str, size: int) -> None:
-        """A file is begun."""
+        """Begin a file."""
         self._file, self._size, self._characters = file, size, 0
         self._read = self._stored = self._embedded = 0.0
 
     def read_pages(self, done: int, total: int) -> None:
-        """So many of its pages have been read."""
+        """Record how many pages of the current file were read."""
         self._read = min(1.0, done / max(1, total))
 
     def read_characters(self, count: int) -> None:
-        """A document of it has been read."""
+        """Record that a document of the current file was read."""
         self._characters += count
         self._read = max(self._read, min(0.99, self._characters / max(1, self._size)))
 
     def close(self, *, waits: bool) -> None:
-        """The file has been read to its end; with `waits` some of it is to be embedded yet."""
+        """Record that the current file was read to its end; with `waits`, parts of it remain to be embedded."""
         if waits:
             stored = int(self._size * self._stored)  # by earlier batches, of a file of many documents
             self._finished_bytes += stored
@@ -74,7 +74,7 @@ class IngestProgress:
         self._embedded = share
 
     def flushed(self) -> None:
-        """All that waited is stored."""
+        """Record that all waiting passages are stored."""
         for file, size in self._waiting.items():
             self._finish(file, size)
         self._waiting = {}
@@ -85,16 +85,17 @@ class IngestProgress:
         self._lost |= set(files)
 
     def is_finished(self, file: str) -> bool:
-        """Return whether a file was read to its end, and all of it stored."""
+        """Return whether a file was read to its end and stored completely."""
         return file in self._finished and file not in self._lost
 
     def _finish(self, file: str, size: int) -> None:
+        """Count a file as done."""
         self._finished.add(file)
         self._finished_bytes += size
 
 
 def text_size(file: Path) -> int:
-    """Return bytes of text that a file may hold, told by its size and kind."""
+    """Return how many bytes of text a file may contain, estimated by its size and kind."""
     try:
         size = file.stat().st_size
     except OSError:
@@ -103,7 +104,7 @@ def text_size(file: Path) -> int:
 
 
 def count_documents(files: Sequence[Path | DocumentError | SkippedFile]) -> int | None:
-    """Return how many documents or failures the files will give; None where only reading them can tell."""
+    """Return how many documents or failures the files will give; None if only reading them can tell."""
     total = 0
     for file in files:
         if isinstance(file, SkippedFile):
@@ -121,9 +122,9 @@ def count_documents(files: Sequence[Path | DocumentError | SkippedFile]) -> int 
 
 
 def _lines(file: Path) -> int:
-    """Return lines of a file of records that are not blank, as far as the file may be read.
+    """Return the number of lines that are not blank in a file of records, read only up to the size limit.
 
-    None is held in memory whole.
+    No line is kept in memory as a whole.
     """
     count, begins, read = 0, True, 0
     with os.fdopen(open_regular(file), "rb") as data:

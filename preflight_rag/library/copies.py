@@ -64,7 +64,7 @@ class KnowsCopies(Protocol):
     """A collection that knows which of its passages have the same text."""
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, without those whose text another searched passage has that passes the filter."""
+        """Return the passages, except copies: those whose text another passage within the filter has."""
         ...
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
@@ -98,19 +98,19 @@ class CopyStore(FoundCopyStore, Protocol):
         """Create the tables if they are missing."""
 
     def forget_changed(self) -> None:
-        """Delete the marks and copies of changed or removed documents; their former copies are compared anew."""
+        """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
 
     def documents_without_marks(self) -> Iterable[list[tuple[str, int]]]:
-        """Yield batches of `(id, version number)` of documents without marks; the caller adds marks for each batch."""
+        """Yield batches of `(id, version number)` of documents without a fingerprint, for the caller to add."""
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
-        """Store `(document id, version number, number of words, marks)` of documents to be compared."""
+        """Store `(document id, version number, number of words, fingerprint)` of documents to be compared."""
 
     def has_uncompared(self) -> bool:
         """Return whether a document waits to be compared with the others."""
 
     def marked(self) -> Iterable[DocumentMarks]:
-        """Yield the marks by which documents are compared, of all documents, the earliest added first."""
+        """Yield the fingerprints of all documents, the earliest added first."""
 
     def write_copies(
         self, compared: Sequence[str], documents: Sequence[DocumentCopy], passages: Mapping[int, Sequence[int]]
@@ -190,7 +190,7 @@ def link_copies(store: CopyStore) -> list[DocumentCopy]:
 
 
 def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterator[tuple[str, int, int, bytes]]:
-    """Yield the marks of documents, as `add_marks` takes them."""
+    """Yield the fingerprints of documents, as `add_marks` takes them."""
     texts = store.passage_texts([name for name, _ in documents])
     for name, generation in documents:
         tokens = list(chain.from_iterable(compared_words(text) for _, text in texts.get(name, [])))
@@ -198,7 +198,7 @@ def _marks_of(store: CopyStore, documents: Sequence[tuple[str, int]]) -> Iterato
 
 
 def _candidates(store: CopyStore) -> dict[str, list[str]]:
-    """Return, for each document not yet compared, those that share enough marks with it, the most similar first."""
+    """Return, for each document not yet compared, those that share enough hashes with it, the most similar first."""
     import numpy as np
 
     names, lengths, new, blobs = [], [], [], []

@@ -237,7 +237,7 @@ class Library(FolderCollection):
             return found(self._index.after(error, index))
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, without those whose text another searched passage has that passes the filter.
+        """Return the passages, except copies: those whose text another passage within the filter has.
 
         Raises:
             LibraryEmpty: There is no passage to find.

@@ -96,6 +96,7 @@ def recover_library(folder: Path) -> Recovery:
     whole = 0
 
     def make(new: Path) -> None:
+        """Copy the intact rows to a new database."""
         nonlocal whole
         make_private(new)
         with closing(sqlite3.connect(new, isolation_level=None)) as connection:
@@ -212,4 +213,5 @@ def _read(text: object) -> object:
 
 
 def _is_object(text: object) -> bool:
+    """Return whether a text is a JSON object."""
     return isinstance(_read(text), dict)

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-    from preflight_rag.library.search.filters import Filter, FilterIndex
+    from preflight_rag.library.search.filter_index import FilterIndex
+    from preflight_rag.library.search.filters import Filter
     from preflight_rag.library.search.hybrid import Rankings
     from preflight_rag.library.search.mentions import Mention
     from preflight_rag.library.storage.catalogue import Catalogue
@@ -243,7 +244,7 @@ class FolderCollection(StoredCollection):
         path = store.path.parent
 
         def open_filters() -> FilterIndex:
-            from preflight_rag.library.search.filters import FilterIndex, SqliteValues
+            from preflight_rag.library.search.filter_index import FilterIndex, SqliteValues
 
             return FilterIndex(SqliteValues(store))
 

@@ -272,6 +272,7 @@ class Writer:
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
 
     def _open_splitter(self) -> Splitter:
+        """Return the splitter, as recorded by the library."""
         return recorded_splitter(self._store, self._embedder.get(), self._splitter)
 
     def _link(self, report: IngestReport | None = None) -> None:

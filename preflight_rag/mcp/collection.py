@@ -16,7 +16,7 @@ NOTICE = "A passage's text, title and metadata are what a document says, exactly
 
 
 class DocumentRow(BaseModel):
-    """One document of the list."""
+    """A document in the list for MCP clients."""
 
     document_id: str
     title: str
@@ -26,7 +26,7 @@ class DocumentRow(BaseModel):
 
 
 class DocumentPage(BaseModel):
-    """A stretch of the list of documents; `total` counts all that fit the query."""
+    """A page of the list of documents; `total` counts all documents that match the query."""
 
     documents: list[DocumentRow] = Field(default_factory=list)
     offset: int
@@ -34,7 +34,7 @@ class DocumentPage(BaseModel):
 
 
 class PassageRead(BaseModel):
-    """A passage, and the ids of those before and after it in its document."""
+    """A passage, and the ids of its neighbours in the document."""
 
     passage: Passage
     before: str | None = None
@@ -43,7 +43,7 @@ class PassageRead(BaseModel):
 
 
 def documents(library: Collection, query: str, offset: int, limit: int) -> DocumentPage:
-    """Return documents whose title, id or source holds the query, ordered by id."""
+    """Return documents whose title, id or source contains the query, ordered by id."""
     wanted = query.casefold()
     found = [row for row in library.documents() if wanted in _searched(row)]
     rows = [_row(row, names_of(library)) for row in found[offset : offset + limit]]
@@ -51,7 +51,7 @@ def documents(library: Collection, query: str, offset: int, limit: int) -> Docum
 
 
 def document_text(library: Collection, document_id: str) -> tuple[str, str]:
-    """Return a document's title and its text, put together from its passages.
+    """Return a document's title and its text, joined from its passages.
 
     Raises:
         UsageError: There is no such document, or there are several of that name.
@@ -63,7 +63,7 @@ def document_text(library: Collection, document_id: str) -> tuple[str, str]:
 
 
 def joined(passages: Sequence[Passage]) -> str:
-    """Return one text of passages in order: overlaps come once, gaps become a line break."""
+    """Return passages, given in order, as one text: overlapping parts once, and a line break at gaps."""
     text, reached = "", 0
     for passage in passages:
         if passage.start > reached:
@@ -98,15 +98,17 @@ def read_passage(library: Collection, passage_id: str) -> PassageRead:
 
 
 def shown(library: Collection, passage: Passage) -> Passage:
-    """Return a passage as a client is shown it: its document by its name, not by a path of this machine."""
+    """Return a passage for a client: with its document's name instead of a path of this machine."""
     return Passage.model_validate(names_of(library).shown(passage.model_dump()))
 
 
 def _searched(row: dict[str, Any]) -> str:
+    """Return the text of a document's row in which the query is searched for, in lower case."""
     return f"{row['title']}\n{row['id']}\n{row['source']}".casefold()
 
 
 def _row(row: dict[str, Any], names: DocumentNames) -> DocumentRow:
+    """Return a document's row for clients."""
     return DocumentRow(
         document_id=names.name(row["id"]),
         title=row["title"],

@@ -48,14 +48,14 @@ Handler = Callable[[CallContext, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 def make_server(handlers: Mapping[str, Handler], *, name: str, title: str, version: str, instructions: str) -> Any:
-    """Return a server of the SDK's low level.
+    """Return a low-level server of the SDK.
 
     Args:
-        handlers: By the names of `REQUESTS`.
-        name: What clients call the server.
-        title: What they show to people, where the SDK passes it on.
-        version: Of the server.
-        instructions: For the model that uses it.
+        handlers: The handlers, by the names of `REQUESTS`.
+        name: The server's name for clients.
+        title: The server's name for people, if the SDK passes it on.
+        version: The server's version.
+        instructions: Text for the client's model.
     """
     if "on_list_tools" in signature(Server).parameters:
         registered: dict[str, Any] = {f"on_{request}": _second(request, handle) for request, handle in handlers.items()}
@@ -75,10 +75,13 @@ def protocol_error(code: int, message: str, data: Any = None) -> Exception:
 
 
 def _second(request: str, handle: Handler) -> Callable[[Any, Any], Awaitable[Any]]:
-    """Return a handler for the second line, which passes the context."""
+    """Return a handler for version 2 of the SDK, which passes the context to it."""
 
     async def answer(context: Any, params: Any) -> Any:
+        """Handle a request."""
+
         async def report(count: int, note: str) -> None:
+            """Send the progress to the client."""
             await context.session.report_progress(count, None, note)
 
         return _result(request, await handle(CallContext(_user(context), report), _wire(params)))
@@ -87,12 +90,14 @@ def _second(request: str, handle: Handler) -> Callable[[Any, Any], Awaitable[Any
 
 
 def _first(server: Any, request: str, handle: Handler) -> Callable[[Any], Awaitable[Any]]:
-    """Return a handler for the first line, whose server knows the context of the call in hand."""
+    """Return a handler for version 1 of the SDK, whose server object holds the current call's context."""
 
     async def answer(asked: Any) -> Any:
+        """Handle a request."""
         context = server.request_context
 
         async def report(count: int, note: str) -> None:
+            """Send the progress to the client."""
             token = context.meta.progressToken if context.meta else None
             if token is not None:
                 # Over HTTP a notification reaches the client on the stream of the request that it is about.
@@ -106,15 +111,17 @@ def _first(server: Any, request: str, handle: Handler) -> Callable[[Any], Awaita
 
 
 def _wire(params: Any) -> dict[str, Any]:
-    """Parameters as they came; what was left out is None."""
+    """Return the parameters as received, with None for omitted ones."""
     values: dict[str, Any] = params.model_dump(mode="json", by_alias=True) if params else {}
     return values
 
 
 def _result(request: str, values: dict[str, Any]) -> Any:
+    """Return values as a result of the SDK."""
     return getattr(types, f"{REQUESTS[request]}Result").model_validate(values)
 
 
 def _user(context: Any) -> str | None:
+    """Return the name of the authenticated user; None without one."""
     user = getattr(context.request, "scope", {}).get("user")
     return user.username if user is not None and user.is_authenticated else None

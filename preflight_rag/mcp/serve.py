@@ -39,12 +39,14 @@ CLOSING_SECONDS = 5  # how long Ctrl-C waits for open connections
 
 
 def serve_stdio(app: Preflight) -> None:
-    """Serve one client until it closes the input; standard output carries the protocol and nothing else.
+    """Serve one client until it closes the input; standard output carries only the protocol.
 
-    The thread that waits for input cannot be woken, so a signal closes the databases and leaves at once.
+    The thread that waits for input cannot be interrupted, so a signal closes the databases and ends the process at
+    once.
     """
 
     def leave(number: int, frame: FrameType | None) -> None:
+        """Close the application and end the process."""
         app.close()
         os._exit(128 + number)
 
@@ -52,6 +54,7 @@ def serve_stdio(app: Preflight) -> None:
         signal.signal(number, leave)
 
     async def run() -> None:
+        """Serve the client over standard input and output."""
         server = make_server(app)
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
@@ -64,12 +67,9 @@ def serve_http(app: Preflight, host: str, port: int, started: Callable[[str], No
 
     Args:
         app: The application over the library.
-        host: Where to listen; elsewhere than on this machine only where the library has keys.
-        port: 0 for a free one.
-        started: Called with the address, as soon as clients can connect.
-
-    Raises:
-        UsageError: It may not, or cannot, listen there.
+        host: The address to listen on; other addresses than this machine's require that the library has keys.
+        port: The port; 0 for a free one.
+        started: Called with the address, as soon as it accepts connections.
     """
     from preflight_rag.server.connections import (
         EndingServer,
@@ -95,7 +95,7 @@ def serve_http(app: Preflight, host: str, port: int, started: Callable[[str], No
 
 
 def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
-    """Return the web application: with keys each request must show one, without them only this machine is served.
+    """Return the web application: with keys each request needs one, without keys only this machine is served.
 
     Raises:
         UsageError: The host is not this machine's own, and the library has no keys.
@@ -107,6 +107,7 @@ def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
 
     @asynccontextmanager
     async def lifespan(_web: Starlette) -> AsyncIterator[None]:
+        """Run the protocol's sessions while the application runs."""
         async with sessions.run():
             yield
 
@@ -119,7 +120,7 @@ def http_app(app: Preflight, host: str, keys: KeyRing) -> ASGIApp:
 
 
 class _Endpoint:
-    """The protocol's sessions as an application; a route would take a method of theirs for an endpoint of its kind."""
+    """The protocol's sessions as an ASGI application; a route would treat a bound method as a plain endpoint."""
 
     def __init__(self, sessions: StreamableHTTPSessionManager) -> None:
         self._open = sessions.handle_request
@@ -142,10 +143,10 @@ class _Verifier:
 
 
 class _Door:
-    """The gate of requests: it checks keys, and refuses pages of other origins.
+    """The middleware that checks keys, and refuses pages of other origins.
 
-    Without keys only this machine's own names are served, so that no outside name can be pointed here (DNS rebinding).
-    Once keys have existed they stay required: revoking the last one admits nobody.
+    Without keys only this machine's own names are served, so that no outside name can be pointed here (DNS
+    rebinding). Once keys have existed they stay required.
     """
 
     def __init__(self, web: ASGIApp, keys: KeyRing, *, required: bool) -> None:
@@ -161,6 +162,7 @@ class _Door:
         await (refusal or self._web)(scope, receive, send)
 
     async def _refusal(self, headers: Headers) -> PlainTextResponse | None:
+        """Return the refusal of a request; None if it may pass."""
         try:
             self._required = (await self._keys.read()).any() or self._required
         except LibraryError as error:

@@ -50,7 +50,7 @@ class Handlers:
         return {"tools": [_described(name, tool) for name, tool in TOOLS.items()]}
 
     async def call_tool(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
-        """Run a tool; what goes wrong is one line, as the tool's error."""
+        """Run a tool; an error becomes one line, as the tool's error result."""
         name = params["name"]
         tool = TOOLS.get(name)
         if tool is None:
@@ -67,7 +67,7 @@ class Handlers:
         return {"content": [_text(text)], "structuredContent": value.model_dump(mode="json", by_alias=True)}
 
     async def list_resources(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
-        """Return a page of the documents; the cursor is the number of those before it."""
+        """Return a page of the documents; the cursor is the number of documents before it."""
         offset = _offset(params.get("cursor"))
         page = await asyncio.to_thread(collection.documents, self.app.library, "", offset, PAGE)
         resources = [
@@ -84,7 +84,7 @@ class Handlers:
         return {"resources": resources, "nextCursor": str(offset + PAGE) if more else None}
 
     async def list_templates(self, call: CallContext, params: dict[str, Any]) -> dict[str, Any]:
-        """Return what can be read by its id."""
+        """Return the templates of URIs by which documents and passages can be read."""
         documents = {
             "uriTemplate": DOCUMENTS + "{document_id}",
             "name": "document",
@@ -111,6 +111,7 @@ class Handlers:
         return {"contents": [{"uri": uri, "text": text, "mimeType": "text/plain"}]}
 
     def _text_of(self, uri: str) -> str:
+        """Return the text of a document or a passage by its URI."""
         if uri.startswith(DOCUMENTS):
             return collection.document_text(self.app.library, unquote(uri.removeprefix(DOCUMENTS)))[1]
         if uri.startswith(PASSAGES):
@@ -119,14 +120,14 @@ class Handlers:
 
 
 class _Progress:
-    """Sends progress to a client that asked for it."""
+    """Sends progress to a client that requested it."""
 
     def __init__(self, call: CallContext) -> None:
         self._call = call
         self._count = 0
 
     async def send(self, note: str) -> None:
-        """Send one sentence with a number that only grows."""
+        """Send one sentence with a number that increases each time."""
         self._count += 1
         await self._call.report_progress(self._count, note)
 
@@ -147,7 +148,7 @@ def make_server(app: Preflight) -> Any:
 
 
 def owner_of(call: CallContext) -> str:
-    """Return what a caller's threads are stored under: `NAME/` for a key's owner, nothing without keys."""
+    """Return the prefix of a caller's thread ids: `NAME/` for a key's owner, "" without keys."""
     return f"{call.user}/" if call.user is not None else ""
 
 
@@ -164,14 +165,17 @@ async def _stoppable(work: Coroutine[Any, Any, tuple[str, BaseModel]]) -> tuple[
 
 
 def _text(line: str) -> dict[str, Any]:
+    """Return a text as the content of a tool's result."""
     return {"type": "text", "text": line}
 
 
 def _failed(line: str) -> dict[str, Any]:
+    """Return the result of a tool that failed."""
     return {"content": [_text(line)], "isError": True}
 
 
 def _offset(cursor: str | None) -> int:
+    """Return the offset that a cursor means; raise an error for an invalid one."""
     if cursor is None:
         return 0
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 12):
@@ -180,6 +184,7 @@ def _offset(cursor: str | None) -> int:
 
 
 def _described(name: str, tool: Tool) -> dict[str, Any]:
+    """Return a tool's description for clients: its name, text and schemas."""
     reads = name != "ask"
     return {
         "name": name,

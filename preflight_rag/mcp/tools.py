@@ -41,13 +41,13 @@ MAX_LISTED = 200  # documents a page: about 10,000 tokens for the model that rea
 
 
 class ToolArguments(BaseModel):
-    """Base of what tools take: unknown names are refused."""
+    """Base of the tools' arguments; unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 class Ask(ToolArguments):
-    """What `ask` takes."""
+    """The arguments of `ask`."""
 
     question: str = Field(description="One question, or a follow-up in the same thread_id.")
     thread_id: str | None = Field(
@@ -61,7 +61,7 @@ class Ask(ToolArguments):
 
 
 class Search(ToolArguments):
-    """What `search` takes."""
+    """The arguments of `search`."""
 
     query: str = Field(description="What to search for.")
     k: int = Field(default=8, ge=1, le=100, description="How many passages.")
@@ -69,13 +69,13 @@ class Search(ToolArguments):
 
 
 class ReadPassage(ToolArguments):
-    """What `read_passage` takes."""
+    """The arguments of `read_passage`."""
 
     passage_id: str = Field(description="As citations and search results name it.")
 
 
 class ListDocuments(ToolArguments):
-    """What `list_documents` takes."""
+    """The arguments of `list_documents`."""
 
     query: str = Field(default="", description="Only documents whose title, id or source holds this.")
     offset: int = Field(default=0, ge=0, description="How many to skip.")
@@ -91,7 +91,7 @@ class FoundPassage(BaseModel):
 
 
 class Found(BaseModel):
-    """What `search` returns."""
+    """The result of `search`."""
 
     query: str
     passages: list[FoundPassage]
@@ -101,7 +101,7 @@ class Found(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: its text for the model, what it takes and returns, and what runs it."""
+    """A tool: its description for the model, its argument and result types, and the function that runs it."""
 
     description: str
     takes: type[ToolArguments]
@@ -110,7 +110,7 @@ class Tool:
 
 
 async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """Return one turn; `owner` is what the thread is stored under; it is not shown."""
+    """Run one turn; `owner` is the prefix of the stored thread's id, which clients do not see."""
     thread_id = given.thread_id if given.thread_id is not None else new_thread_id("mcp")
     settings: dict[str, Any] = {"route": given.route, "where": tuple(given.where) or None, "clarify": given.clarify}
     use = ModelUse(or_offline=True)  # the gaps, which the text names too, say so
@@ -135,7 +135,7 @@ async def ask(app: Preflight, given: Ask, owner: str, progress: Progress) -> tup
 
 
 async def search(app: Preflight, given: Search, owner: str, progress: Progress) -> tuple[str, BaseModel]:
-    """Return retrieval only."""
+    """Search without answering."""
     found = await asyncio.to_thread(app.search, given.query, k=given.k, where=tuple(given.where) or None)
     passages = await asyncio.to_thread(app.library.passages, [hit.passage_id for hit in found.selected])
     rows = [
@@ -210,7 +210,7 @@ def read_arguments(tool: Tool, arguments: dict[str, Any]) -> ToolArguments:
 
 
 def answer_text(answer: Answer, thread_id: str) -> str:
-    """Return an answer with its sources and the thread to go on with, for people and models."""
+    """Return an answer with its sources and the id of its thread, for people and models."""
     lines = [answer.answer]
     if answer.citations:
         lines += ["", "Sources:"]
@@ -230,14 +230,14 @@ def answer_text(answer: Answer, thread_id: str) -> str:
 
 
 def clarification_text(asked: Clarification, thread_id: str) -> str:
-    """Return a question back, with its choices and how to answer it."""
+    """Return a clarifying question, with its choices and how to answer it."""
     choices = [f"{number}. {inert_line(choice.label)}" for number, choice in enumerate(asked.choices, 1)]
     way = f'Ask again with thread_id {thread_id} and one of these as the question, or "all".'
     return "\n".join([inert_line(asked.question), *choices, way])
 
 
 def _fenced(passage: Passage, **attributes: str) -> str:
-    """Return a passage's text in its fence, which says where it is from."""
+    """Return a passage's text inside a fence that names its source."""
     attributes |= {"id": passage.id, "document": inert_line(passage.document_id), "title": inert_line(passage.title)}
     attributes |= {"source": _source(passage.source), "page": str(passage.page or ""), "date": passage.date or ""}
     named = " ".join(f'{name}="{escape(value)}"' for name, value in attributes.items() if value)
@@ -245,4 +245,5 @@ def _fenced(passage: Passage, **attributes: str) -> str:
 
 
 def _source(source: str) -> str:
+    """Return a source on one line, a web address unchanged."""
     return source if is_web_address(source) else inert_line(source)

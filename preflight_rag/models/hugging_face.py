@@ -70,6 +70,7 @@ def _pickles(folder: Path) -> list[str]:
 
 
 def _is_beside_safetensors(path: Path) -> bool:
+    """Return whether safetensors weights lie beside a file."""
     return any((path.parent / name).exists() for name in SAFE)
 
 

@@ -137,6 +137,7 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
 
 
 def _open_reader_reranker(name: str, batch_size: int | None) -> ReaderReranker:
+    """Return an extractive reader as a reranker."""
     from preflight_rag.models.reranking.reader_reranker import BATCH, ReaderReranker
 
     try:

@@ -102,12 +102,12 @@ def within_time(settings: Settings, reader: object) -> Settings:
 
 
 def slow_seconds(settings: Settings) -> float:
-    """Return how many seconds a slow model may be called in a turn; 0 without a plan."""
+    """Return how many seconds a slow model may be called in a turn; 0 if the user sets no time limit."""
     return MODEL_SHARE * settings.answer_seconds
 
 
 def plan_note(reader: object, chosen: int, wanted: int) -> str:
-    """Return the note on a turn that reads fewer passages than usual because its model is slow."""
+    """Return the note that a turn reads fewer passages than usual because its model is slow."""
     speed = speed_of(reader)
     known = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
     return f"this model {known}: {chosen} of {wanted} passages"

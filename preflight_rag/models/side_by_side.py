@@ -30,4 +30,5 @@ def side_by_side(run: Callable[[T], R], items: Sequence[T], at_once: int) -> Ite
 
 @cache
 def _threads(number: int) -> ThreadPoolExecutor:
+    """Return a pool of threads, which is kept for later calls."""
     return ThreadPoolExecutor(number, thread_name_prefix="preflight-model")

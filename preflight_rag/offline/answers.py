@@ -151,7 +151,7 @@ class JudgedAnswers:
         ]
 
     def why_unclaimed(self) -> str:
-        """Why none of the answers is claimed: what stands against the likeliest one, in a sentence for people."""
+        """Why none of the answers is claimed: a sentence for the user on what speaks against the likeliest one."""
         if not self.groups:
             return why_unclaimed("nothing")
         bounds = [self._model.bounds(features) for features in self._features]
@@ -172,10 +172,10 @@ class JudgedAnswers:
     def is_near(self, ranked: Sequence[ScoredSentence]) -> bool:
         """Return whether passages are about the question's topic: by similarity, or by shared words and the reader.
 
-        Of a small collection the words say little: one that is missing weighs more than all that are there.
+        In a small collection shared words say little: one missing word outweighs all others.
 
         Args:
-            ranked: The sentences that are like the question.
+            ranked: The sentences, best first.
         """
         likeness = max((item.similarity for item in ranked), default=0.0)
         covered = max((features["covered"] for features in self._features), default=0.0)
@@ -197,6 +197,7 @@ class JudgedAnswers:
         return self._features
 
     def _fits(self, answer: PassageAnswer) -> bool:
+        """Return whether an answer's sentence is about the question's subject, and the answer of what it asks for."""
         fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
         # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
         fits = fits and not answer.quote.endswith(("?", "？"))
@@ -206,9 +207,10 @@ class JudgedAnswers:
         return fits and later_change(self._question, answer.source, answer.quote, self._sources) is None
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
-        """Answers of sentences that fit, where the likeliest answer's does not, each read by itself.
+        """Return the answers of sentences that fit the question, if the likeliest answer's sentence does not.
 
-        A passage is read whole, and its likeliest answer may be that of the neighbour of the right sentence.
+        These sentences are read alone: when a whole passage is read, its likeliest answer may be in a neighbour of
+        the right sentence.
         """
         best = max(found, key=lambda item: (item.worth, -item.source.n), default=None)
         # Where the likeliest answer's own sentence fits there is nothing to repair, and no further reading is paid for.
@@ -225,7 +227,7 @@ class JudgedAnswers:
         return made
 
     def _support(self, places: Iterable[int]) -> None:
-        """Record for some answers how well the sentences around them support them."""
+        """Record for the answers at some places how well the sentences around them support them."""
         unread = [i for i in places if SUPPORTED not in self._features[i]]
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
@@ -237,17 +239,17 @@ _LANGUAGE_SAMPLE = 600
 
 
 def _is_read(source: Source) -> bool:
-    """Return whether a passage is in a language that the reader reads, or in none that is known."""
+    """Return whether a passage is in the reader's language, or in an unknown one."""
     return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
 
 
 class AnswerReader:
-    """Reads short answers out of passages. Deterministic; of the order of the passages only their numbers matter.
+    """Reads short answers from passages. Deterministic: the order of the passages has no effect on the answers.
 
     Args:
-        extractive: What reads.
+        extractive: The model that finds answers in passages.
         sentences: Ranks sentences, for explanations and evidence.
-        library: Says how rare the question's words are; None takes that from the passages at hand.
+        library: The library whose word counts say how rare a word is; None to count words in the given passages.
     """
 
     def __init__(
@@ -266,7 +268,7 @@ class AnswerReader:
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """Return an answer from all passages if it is likely right, else the nearest evidence, or nothing."""
+        """Return an answer from all passages if it is likely to be right, else the nearest evidence, or nothing."""
         sources = narrowed(question, sources)
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
@@ -302,7 +304,7 @@ class AnswerReader:
         return self._by_reading(question, read, terms, fit)
 
     def _by_reading(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, fit: SentenceFit) -> Draft:
-        """Return the answer that the reader found, if it is likely right, else the nearest evidence."""
+        """Return the answer that the reader found if it is likely to be right, else the nearest evidence."""
         form = form_of(question)
         judgement = self.judgement(question, read, terms, fit, several=form == "list")
         lead = self._lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
@@ -314,11 +316,9 @@ class AnswerReader:
         return self._unclaimed(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
-        """Return the probability that an answer is right which these passages by themselves would claim.
+        """Return the probability that an answer is right, if these passages alone would claim it, else 0.
 
-        Return 0 where they do not.
-
-        None is known of a yes or no, and an explanation is never claimed, so nothing is read for these.
+        The probability of a yes or no is unknown, and an explanation is never claimed, so nothing is read for these.
         """
         form = form_of(question)
         if form in ("explanation", "verdict"):
@@ -346,6 +346,7 @@ class AnswerReader:
         return _extract(answers_of(best)[:1]) if best else Extract("")
 
     def _answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
+        """Return the passages whose probability of an answer reaches the threshold."""
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
 
     def _kept(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
@@ -367,14 +368,14 @@ class AnswerReader:
         return JudgedAnswers(self.extractive, question, read, terms, fit, several=several)
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
-        """Return the line above evidence: the question's names and topics that no document has, else `lead`."""
+        """Return the line above evidence: that no document has some of the question's names or topics, else `lead`."""
         missing = topics_nowhere(question, self.library, terms)
         return not_mentioned(missing) if missing else lead
 
     def _unclaimed(
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
-        """Return the sentences nearest to an answer, without a claim; NOTHING if they hardly match the question."""
+        """Return the sentences nearest to an answer without a claim; NOTHING if they hardly match the question."""
         sources = [item.source for item in read]
         by_number = {source.n: source for source in sources}
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
@@ -416,10 +417,10 @@ class AnswerReader:
     def _prose_beside(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit
     ) -> list[tuple[int, str]]:
-        """Return the sentences nearest to a question, of other passages than those of the rows that are shown.
+        """Return the sentences nearest to a question, from passages other than those of the shown rows.
 
-        With the rows they are as many quotes as evidence has. A sentence has to have as many of the question's words as
-        a row, and the exact strings that the question names, where some sentences do.
+        Together with the rows there are as many quotes as evidence has. A sentence must contain as many of the
+        question's words as a row.
         """
         shown, asked = {n for n, _ in rows}, frozenset(words(question)) - STOP_WORDS
         least = max((len(asked & frozenset(words(row))) for _, row in rows), default=0)
@@ -444,9 +445,9 @@ class AnswerReader:
 
 
 def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the long form of the abbreviation that a question asks about; None where no passage has it.
+    """Return the long form of the abbreviation that a question asks about; None if no passage has it.
 
-    Passages that spell it out differently mean different things, so each is quoted and none is claimed.
+    If passages spell it out differently, they mean different things: each is quoted and none is claimed.
     """
     short = asked_abbreviation(question)
     long_forms: dict[str, str] = {}
@@ -466,7 +467,7 @@ def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:
 
 
 def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> Draft | None:
-    """Return what rows and cells of tables say by rule, before anything is read; None where they say nothing."""
+    """Return the answer that rules find in rows and cells of tables, before anything is read; None without one."""
     if compared := compare(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
         return compared
     if marked := marked_rows(question, sources) or explained_rows(question, sources):
@@ -484,18 +485,19 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
 
 
 def _cell(found: TableAnswer) -> Draft:
-    """Return a table's cell with what its row and column are, and the row's line."""
+    """Return the draft for a table's cell: its value, the labels of its row and column, and the row as a quote."""
     short = f"{found.cell} ({found.scale})" if found.scale else found.cell
     named = f"{short} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
 
 
 def _claimed(sure: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
-    """Return the likeliest answer, or of a list all likely ones; None where none is likely enough."""
+    """Return the draft for the likeliest answer, or all likely ones of a list; None if none is likely enough."""
     return _drafted(sure if several else sure[:1], several=several) if sure else None
 
 
 def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
+    """Return the draft that claims the likeliest answer, or with `several` all of them."""
     groups = [item.group for item in judged]
     quotes = dict.fromkeys(chain.from_iterable(group.quotes() for group in groups))
     short = "; ".join(group.text for group in groups) if several else groups[0].text
@@ -505,12 +507,13 @@ def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
 
 
 def _listed(groups: Sequence[AnswerGroup]) -> str:
-    """Several answers, one a line, and each sentence around them once."""
+    """Return several answers, one on each line, followed by the sentences around them, each once."""
     lines = "\n".join(f"- {group.text} {group.marks}" for group in groups)
     around = dict.fromkeys((group.found[0].source.n, plain(group.found[0].quote)) for group in groups)
     return "\n\n".join([lines, *(f"{quote} [{n}]" for n, quote in around)])
 
 
 def _extract(found: Sequence[PassageAnswer]) -> Extract:
+    """Return the extract with the sentences around some answers, each once."""
     kept = dict.fromkeys((item.source.n, item.source.title, item.quote) for item in found)
     return extract_of(list(kept))

@@ -74,13 +74,13 @@ _NO_NAMES = _PERIOD | _MONTHS | _UNITS | _LEGAL_FORMS | STATISTIC
 
 @dataclass(frozen=True)
 class AskedName:
-    """A name of a question: its index terms, and its letters and figures alone."""
+    """A name in a question: its index terms, and its letters and digits without separators."""
 
     terms: frozenset[str]
     letters: str
 
     def stands_with(self, terms: frozenset[str], source: Source) -> bool:
-        """Return whether the terms are in the given ones, the title, the file name, or a passage beside the rows."""
+        """Return whether the name's terms are among the given ones, or in the passage or its title or file name."""
         if self.terms and self.terms <= terms:
             return True
         prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
@@ -136,14 +136,14 @@ class CellNames:
 
 
 def asked_names(question: str) -> tuple[AskedName, ...]:
-    """Return the names of a question, but for years and quarters."""
+    """Return the names in a question, except years and quarters."""
     named = [" ".join(name) for name in surface_names(_FISCAL_YEAR.sub("", question))]
     names = [AskedName(frozenset(words(name)), _letters(name)) for name in named]
     return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD)
 
 
 def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> QuestionWording:
-    """Return what a question says.
+    """Return the parts of a question that are compared with the labels of a cell.
 
     Args:
         question: The standalone question.
@@ -168,7 +168,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
 
 
 def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether the words around a cell are all of the question's, and no others but few."""
+    """Return whether the labels of a cell contain all of the question's words, and few others."""
     return (
         _are_said(asked, cell)
         and all(name.stands_with(cell.terms | cell.around, cell.source) for name in asked.names)
@@ -181,14 +181,14 @@ def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
 
 
 def _are_said(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether the question's words are near the cell, more than half of them in its row and column."""
+    """Return whether the question's words occur near the cell, more than half of them in its row and column."""
     of_names = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
     own = (asked.terms & cell.terms) | of_names
     return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
 
 
 def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether the question's years are the cell's: those of column and row, else of table or document."""
+    """Return whether the cell is of the question's years: by its column and row, else by its table or document."""
     named = f"{cell.column} {cell.row}"
     if asked.years and not asked.new_year and _NEW_YEAR.search(named):
         return False
@@ -217,12 +217,15 @@ def _says_little_else(text: str, label: frozenset[str], asked: QuestionWording, 
 
 
 def _qualifiers(text: str) -> frozenset[str]:
+    """Return the words of a text that restrict a figure, such as "total" or "net", and its percentages."""
     return frozenset(map(str.lower, [*_QUALIFIERS.findall(text), *_PERCENT.findall(text)]))
 
 
 def _quarters(text: str) -> frozenset[str]:
+    """Return the quarters of a year that a text names, as "1" to "4"."""
     return frozenset(_ORDINALS.get(word.lower(), number or other) for word, number, other in _QUARTER.findall(text))
 
 
 def _letters(text: str) -> str:
+    """Return the letters and digits of a text in lower case, without anything between them."""
     return re.sub(r"[\W_]+", "", text).casefold()

@@ -21,7 +21,7 @@ from preflight_rag.text.words import words
 
 
 def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """Return the answer to a question that compares two things, or a sentence on each; None for any other question.
+    """Return the answer to a question that compares two things, or a sentence about each; else None.
 
     Args:
         question: The question.
@@ -50,19 +50,21 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
         return evidence(quotes, lead, why_unclaimed("comparison"))
     winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
     shown = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
-    marks = "".join(f"[{n}]" for n in dict.fromkeys(n for n, _ in quotes))
+    numbers = dict.fromkeys(n for n, _ in quotes)
+    marks = "".join(f"[{n}]" for n in numbers)
     return Draft(f"{plain(winner)} {marks}\n\n{shown}", quotes, short=plain(winner))
 
 
 def _of_one(
     fit: SentenceFit, name: Collection[str], other: Collection[str], shared: frozenset[str]
 ) -> list[PlacedSentence]:
-    """Return the sentences about one thing alone that hold most of the question's other words."""
+    """Return the sentences about only one of two things that contain most of the question's other words."""
     own, rival = frozenset(name), frozenset(other)
     every = list(chain.from_iterable(fit.sentences.values()))
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
 
     def shared_words(item: PlacedSentence) -> tuple[int, int]:
+        """Return how many of the question's words a sentence has, with its heading and title, and alone."""
         return len(shared & item.covered), len(shared & item.terms)
 
     most = max(map(shared_words, about), default=(0, 0))
@@ -70,10 +72,7 @@ def _of_one(
 
 
 def _figure(text: str, question: str) -> Amount | None:
-    """Return the only amount of a sentence, beside those that the question names.
-
-    None where there are none or several.
-    """
+    """Return the only amount of a sentence that the question does not name; None without one or with several."""
     named = figures_of(question).amounts
     left = [amount for amount in figures_of(text).amounts if not any(amount.agrees(known) for known in named)]
     return left[0] if len(left) == 1 else None

@@ -88,11 +88,11 @@ _UNITS_ASKED = re.compile(
 
 
 class HasVocabulary(Protocol):
-    """A library, as far as the words of its documents are asked for."""
+    """A library whose vocabulary can be read."""
 
     @property
     def vocabulary(self) -> Vocabulary | None:
-        """Its words with their counts; None where they are not known."""
+        """The library's words with their counts; None if they are unknown."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class QuestionTerms:
         return sum(weight for term, weight in self.weights.items() if term in terms) / total if total else 1.0
 
     def rarest_missing(self, terms: Collection[str]) -> float:
-        """Weight of the rarest of the question's terms that is not among these; 0 where none is missing."""
+        """Return the weight of the question's rarest term that is not among some terms; 0 if all are."""
         return max((weight for term, weight in self.weights.items() if term not in terms), default=0.0)
 
 
@@ -154,11 +154,11 @@ def _same_term(form: str) -> list[str]:
 
 
 def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
-    """Return the names and topics of a question that no document of a library contains, as the question writes them.
+    """Return the question's names and topics that no document of the library contains, as the question writes them.
 
-    The list is empty where the library's vocabulary is not known; short words and question words are not looked up. A
-    topic is a word that stands by itself behind an article or a preposition, or that "What is ...?" asks about; any
-    other word may be a verb of the question's phrasing.
+    The list is empty if the library's vocabulary is unknown; short words and question words are ignored. A topic is
+    a word that stands alone after an article or a preposition, or that "What is ...?" asks about; any other word may
+    be a verb of the question's phrasing.
     """
     if library is None or library.vocabulary is None:
         return []
@@ -177,7 +177,7 @@ def answer_features(
     read: Sequence[ReadPassage],
     terms: QuestionTerms,
 ) -> dict[str, float]:
-    """Return what speaks for and against an answer, but for `SUPPORTED`, which takes a reading of its own.
+    """Return the features for and against an answer, except `SUPPORTED`, which needs a reading of its own.
 
     Args:
         question: The standalone question.
@@ -226,13 +226,13 @@ def answer_features(
 
 
 def _of_another_name(question: str, source: Source, quote: str) -> bool:
-    """Return whether a quote is a table's row, of which nothing says that it is about the names of the question."""
+    """Return whether a quote is a row of a table, and nothing connects the row with the question's names."""
     terms = frozenset(words_by_token(f"{source.title} {quote}"))
     return is_row(quote) and not all(name.stands_with(terms, source) for name in asked_names(question))
 
 
 def supported(reading: PassageReading) -> float:
-    """Return how far the answer's sentence says yes to question and answer as one statement, for which it was read."""
+    """Return the reader's probability that the answer's sentence confirms question and answer as one statement."""
     return log_odds(reading.verdict[0] if reading.verdict else 0.5)
 
 
@@ -288,19 +288,19 @@ def type_features(question: str, answer: str) -> dict[str, float]:
 
 
 def _is_given(answer: str, question: str) -> bool:
-    """Return whether an answer is a day of the month from or up to which a question asks: "from July" is 1 July."""
+    """Return whether an answer only repeats a limit in the question: "1 July" for a question "from July"."""
     given = _GIVEN.search(question)
     return given is not None and given[1].casefold() in answer.casefold() and not _CLOCK.search(answer)
 
 
 def _short_for(answer: str, question: str) -> bool:
-    """Return whether an answer is the initials of question words: HSL for hormone-sensitive lipase."""
+    """Return whether an answer is the initials of words in the question: HSL for hormone-sensitive lipase."""
     initials = "".join(word[0] for word in re.findall(r"[^\W_]+", question)).casefold()
     return answer.isupper() and 2 < len(answer) < 7 and answer.isalpha() and answer.casefold() in initials
 
 
 def _counts_another_thing(question: str, figures: Figures) -> bool:
-    """Return whether a count is in question, and the answer is an amount of something else, such as "10 mg"."""
+    """Return whether the question asks for a count, and the answer is an amount of something else, e.g. "10 mg"."""
     counted = _HOW_MANY.search(question)
     units = {amount.dimension for amount in figures.amounts if amount.dimension}
     if not counted or not units:
@@ -309,7 +309,7 @@ def _counts_another_thing(question: str, figures: Figures) -> bool:
 
 
 def prose(sentence: str) -> float:
-    """Return how much a stretch reads like a sentence: its share of plain words, 0 for table cells."""
+    """Return how much a text reads like a sentence: its share of plain words; 0 for table cells."""
     tokens = sentence.split()
     if not tokens or _TABLE_LIKE.search(sentence):
         return 0.0
@@ -351,13 +351,13 @@ class ConfidenceModel:
     evidence: float
 
     def bounds(self, features: Mapping[str, float]) -> tuple[float, float]:
-        """Return the least and the largest probability for features of which `SUPPORTED` may not be known yet."""
+        """Return the least and greatest possible probability while `SUPPORTED` may be unknown."""
         known = [features[SUPPORTED]] if SUPPORTED in features else [log_odds(0), log_odds(1)]
         ends = [self.probability({**features, SUPPORTED: value}) for value in known]
         return min(ends), max(ends)
 
     def may_claim(self, features: Mapping[str, float]) -> bool:
-        """Return whether an answer with these features may be claimed, whatever `SUPPORTED` will be."""
+        """Return whether an answer with these features can be claimed for some value of `SUPPORTED`."""
         return self.bounds(features)[1] >= self.answered and not any(features[name] for name in VETOES)
 
     def claims(self, features: Mapping[str, float]) -> bool:

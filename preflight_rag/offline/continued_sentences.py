@@ -20,14 +20,14 @@ _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
 
 
 def with_neighbour(question: str, quote: str, source: Source) -> str:
-    """Return a quote, and where one is about the other's subject, the sentence behind or before it.
+    """Return a quote; if it and a neighbouring sentence are about the same thing, both.
 
-    Such a sentence is in the same paragraph, the later one of the two begins with a pronoun, and it has a word of the
-    question that the quote lacks, and its title and heading too.
+    The neighbour is in the same paragraph, the later sentence of the two begins with a pronoun, and the neighbour
+    contains a word of the question that is missing in the quote, its title and its heading.
 
     Args:
         question: The question.
-        quote: A stretch of the passage, verbatim.
+        quote: A part of the passage, verbatim.
         source: The passage.
     """
     start = source.text.find(quote)
@@ -47,10 +47,11 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
 
 
 def _adds(missing: frozenset[str], source: Source, span: tuple[int, int]) -> bool:
+    """Return whether a part of a passage contains one of the missing words."""
     return bool(missing.intersection(words_by_token(source.text[slice(*span)])))
 
 
 def _joined(source: Source, start: int, end: int, quote: str) -> str:
-    """Return a stretch of a passage; the quote alone where that is too long, or goes over the end of a paragraph."""
+    """Return a part of a passage; only the quote if the part is too long or crosses the end of a paragraph."""
     whole = source.text[start:end].strip()
     return quote if len(whole) > LONGEST or _BREAK.search(whole) else whole

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Drafts:
-    """Reads passages for the stages of `OfflineReader`, whose arguments it takes."""
+    """Writes drafts from passages; its methods have the arguments of those of `OfflineReader`."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Drafts:
 
     @cached_property
     def contexts(self) -> ContextReader:
-        """The reader of whole contexts, which also compares them; made at first use: few questions need it."""
+        """The reader of whole contexts, which also compares them; created on first use, as few questions need it."""
         from preflight_rag.offline.relations import ContextReader
 
         # Not by way of `self`: the two would refer to each other, and keep their models in memory.
@@ -53,7 +53,7 @@ class Drafts:
         )
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
-        """Return what answers; see `OfflineReader.answer`."""
+        """Return the answer to a question; see `OfflineReader.answer`."""
         passages = passages_of(sources)
         if self._answers is None:
             made = self.sentences.draft(question, sentences_of(passages), options)
@@ -62,7 +62,7 @@ class Drafts:
         return by_context(_with_ellipses(made, passages), sources)
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """Return what bears on the question; see `OfflineReader.extract`."""
+        """Return the sentences that are relevant to a question; see `OfflineReader.extract`."""
         if self._answers is None:
             return self.sentences.extract(question, sentences_of(sources))
         return replace(self._answers.extract(question, sources), sources=tuple(sources))
@@ -97,22 +97,24 @@ class Drafts:
                 lines.setdefault(next(alike, own), []).append((source.n, answer))
         if not lines:
             return Draft(NOT_ANSWERED, found=False)
-        numbers = {line: list(dict.fromkeys(n for n, _ in given)) for line, given in lines.items()}
-        text = "\n".join(f"{line} " + "".join(f"[{n}]" for n in marks) for line, marks in numbers.items())
+        shown = []
+        for line, given in lines.items():
+            numbers = dict.fromkeys(n for n, _ in given)
+            shown.append(f"{line} " + "".join(f"[{n}]" for n in numbers))
         quotes = tuple(dict.fromkeys((n, answer.quote) for n, answer in chain.from_iterable(lines.values())))
         first = next(iter(lines.values()))[0][1].value.text
         by_number = {source.n: source for source in sources}
         texts = {n: answer.value.text for n, answer in chain.from_iterable(map(reversed, lines.values()))}
         sure = [self._sure(question, by_number[n], answer) for n, answer in texts.items()]
-        draft = Draft(text, quotes, claims=self._answers is None or any(sure))
+        draft = Draft("\n".join(shown), quotes, claims=self._answers is None or any(sure))
         return draft if whole or len(lines) > 1 else replace(draft, short=plain(first), confidence=max(sure) or None)
 
     def _sure(self, question: str, source: Source, answer: str) -> float:
-        """Return the probability that a context's answer is right, where it is enough for a claim; else 0."""
+        """Return the probability that a context's answer is right if it suffices for a claim, else 0."""
         return self._answers.confidence(question, passages_of([source]), answer) if self._answers else 0.0
 
     def relate(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
-        """Return the relations, and how surely each context gives its answer."""
+        """Return the relations of a pivot to other contexts, and the confidence of each context's answer."""
         found = self.contexts.compare(question, pivot, others)
         if self._answers is None:
             return found
@@ -125,7 +127,7 @@ class Drafts:
 
 
 def _with_ellipses(draft: Draft, passages: Sequence[Source]) -> Draft:
-    """Return a draft whose text shows where a quote is a part of its sentence; the quotes stay as they stand there."""
+    """Return a draft whose text marks quotes that are only a part of their sentence; its quotes are unchanged."""
     texts, text = {source.n: source.text for source in passages}, draft.text
     for n, quote in draft.quotes:
         running, shown = plain(quote), with_ellipses(quote, texts.get(n, ""))
@@ -135,7 +137,7 @@ def _with_ellipses(draft: Draft, passages: Sequence[Source]) -> Draft:
 
 
 def _alike(a: ContextAnswer, b: ContextAnswer, *, whole: bool) -> bool:
-    """Return whether two contexts say the same: in whole sentences, or in short answers."""
+    """Return whether two answers say the same: by their whole sentences, or by the short answers."""
     if not whole:
         return same_answer(a.value.text, b.value.text)
     first, second = (Sentence(0, answer.sentence, "", answer.terms, frozenset()) for answer in (a, b))

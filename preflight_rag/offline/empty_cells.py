@@ -44,7 +44,7 @@ _NOTHING = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigne
 
 
 def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows of a table with nothing in the column that a question names; None where there are none.
+    """Return the rows of a table that are empty in a column that a question names; None if there are none.
 
     Args:
         question: The question.
@@ -56,7 +56,8 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
         return None
     what, lines = frozenset(words(asked["what"] or "closed")), list(lines_of_tables(sources))
     with_column = [line for line in lines if _cell(what, line) is not None]
-    rows = largest_table([line for line in lines if any(_are_of_one_table(line, other) for other in with_column)])
+    of_tables = [line for line in lines if any(_are_of_one_table(line, other) for other in with_column)]
+    rows = largest_table(of_tables)
     column = next((cell.column for line in rows if (cell := _cell(what, line))), "")
     if not column or not (asked["anyone"] or are_called(frozenset(words(asked["group"])), rows, sources)):
         return None
@@ -66,13 +67,13 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
 
 
 def _cell(what: frozenset[str], line: TableLine) -> Cell | None:
-    """Return the only cell of a row, its first one apart, whose column is called by some index terms."""
+    """Return the only cell of a row, except its first one, whose column's name contains some index terms; else None."""
     cells = [cell for cell in line.row.cells[1:] if what and what <= frozenset(words(cell.column))]
     return cells[0] if len(cells) == 1 else None
 
 
 def _are_of_one_table(line: TableLine, other: TableLine) -> bool:
-    """Return whether two rows are of one document and caption, and begin with the same column."""
+    """Return whether two rows have the same document, caption and first columns."""
     mine, theirs = line.row.cells[0].column, other.row.cells[0].column
     same = line.source.document_id == other.source.document_id and line.row.caption == other.row.caption
     return same and bool(mine) and mine == theirs

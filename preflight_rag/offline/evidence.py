@@ -110,7 +110,7 @@ _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.
 
 @dataclass(frozen=True)
 class Sentence:
-    """A verbatim stretch of source `n`, with the terms that it and its passage's title hold."""
+    """A verbatim sentence of source `n`, with its own index terms and those of its passage's title."""
 
     n: int
     text: str
@@ -130,16 +130,16 @@ class ScoredSentence:
 
     @property
     def score(self) -> float:
-        """Rounded, so that the last bits of a sum never decide an order."""
+        """The combined score, rounded so that the last bits of a sum never decide an order."""
         return weighted(self.similarity, self.share)
 
 
 class SentenceReader:
-    """Quotes the sentences that score best, and abstains when none is good enough.
+    """Quotes the sentences that score best, and abstains if none is good enough.
 
     Args:
-        embedder: What sentences are compared with.
-        threshold: Least score of the best sentence, in [0, 1], at which it answers.
+        embedder: The embedder for comparing sentences with the question.
+        threshold: Least score of the best sentence, in [0, 1], for an answer.
     """
 
     def __init__(self, embedder: Embedder, threshold: float) -> None:
@@ -210,7 +210,7 @@ class SentenceReader:
         return [compared[place] for place in order if likeness[place] >= least]
 
     def agreement(self, question: str, options: Sequence[str], evidence: Sequence[ScoredSentence]) -> list[float]:
-        """Return how well each option agrees with sentences: by vectors with the nearest, by words with all of them."""
+        """Return how well each option agrees with sentences: by its nearest vector, and by the words of all."""
         claims = _unit(self.embedder.encode_passages([encodable(f"{question} {option}") for option in options]))
         there = frozenset[str]().union(*(item.sentence.terms for item in evidence))
         found = []
@@ -230,7 +230,7 @@ class SentenceReader:
 
 
 def weighted(similarity: float, share: float, weight: float = SIMILARITY_WEIGHT) -> float:
-    """Similarity and lexical share as one score, to four decimals."""
+    """Return similarity and lexical share as one score, to four decimals."""
     return round(weight * similarity + (1 - weight) * share, 4)
 
 
@@ -267,7 +267,10 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
 
 
 def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
-    """Sentences of all sources; headings, titles, questions and fragments only where a source has nothing else."""
+    """Return the sentences of all sources.
+
+    Headings, titles, questions and fragments are only included from a source that has no other sentences.
+    """
     found: list[Sentence] = []
     for source in sources:
         quotes = list(chain.from_iterable(quotable(source.text[slice(*span)]) for span in sentence_spans(source.text)))
@@ -295,11 +298,12 @@ def _without_target(quote: str) -> str:
 
 
 def _is_short_statement(quote: str) -> bool:
+    """Return whether a short text ends like a sentence and contains a verb."""
     return quote.endswith((".", "!")) and bool(_VERB.search(quote))
 
 
 def line(n: int, title: str, text: str) -> str:
-    """Return a sentence under its passage's title, as extracts hold it."""
+    """Return a sentence with its passage's title before it, as extracts store it."""
     title = " ".join(title.split())
     return f"{title}: {plain(text)} [{n}]" if title else f"{plain(text)} [{n}]"
 
@@ -310,10 +314,7 @@ def extract_of(kept: Sequence[tuple[int, str, str]]) -> Extract:
 
 
 def extracted(extract: Extract) -> list[Source]:
-    """Return the sentences of an extract.
-
-    The titles are read from its lines where these are as `extract_of` writes them.
-    """
+    """Return the sentences of an extract; titles are read from lines that are as `extract_of` writes them."""
     lines = extract.text.split("\n")
     found = []
     for i, (n, quote) in enumerate(extract.quotes):
@@ -324,7 +325,7 @@ def extracted(extract: Extract) -> list[Source]:
 
 
 def agreeing(ranked: Sequence[ScoredSentence], *, least: float) -> list[list[ScoredSentence]]:
-    """Return the first sentences with different statements, each with the agreeing sentences of other sources."""
+    """Return the first sentences that differ in their statement, each with the agreeing ones of other sources."""
     groups: list[list[ScoredSentence]] = []
     for item in ranked:
         group = next((group for group in groups if same_statement(group[0].sentence, item.sentence)), None)
@@ -336,7 +337,7 @@ def agreeing(ranked: Sequence[ScoredSentence], *, least: float) -> list[list[Sco
 
 
 def same_statement(a: Sentence, b: Sentence) -> bool:
-    """Return whether two sentences differ in a few words at most, and in no number and no negation."""
+    """Return whether two sentences differ in at most a few words, and in no number or negation."""
     if len(a.terms & b.terms) < _SAME_WORDS * len(a.terms | b.terms):
         return False
     # Two sentences alike in all words but a number are two statements.
@@ -346,7 +347,7 @@ def same_statement(a: Sentence, b: Sentence) -> bool:
 
 
 def statement(group: Sequence[ScoredSentence]) -> str:
-    """Return the first sentence with the marks of all that say the same."""
+    """Return the first sentence of a group with the citation marks of all that say the same."""
     numbers = sorted({item.sentence.n for item in group})
     return f"{plain(group[0].sentence.text)} " + "".join(f"[{n}]" for n in numbers)
 
@@ -381,6 +382,7 @@ def nearest_quotes(
     given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
 
     def worth(item: ScoredSentence) -> float:
+        """Return the rank score of a sentence: similar, in a relevant passage, and about the question's subject."""
         reading = readings[item.sentence.n]
         holds = reading.best is not None and reading.best.text in item.sentence.text
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
@@ -401,16 +403,18 @@ def nearest_quotes(
 
 
 def _bearing(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> Iterator[ScoredSentence]:
-    """Yield the first sentence, and those after it that bear on the question nearly as much.
+    """Yield the first sentence, and the later ones that are nearly as relevant to the question.
 
-    They hold most of the question's words that the first one holds, and are about no other subject unless it is.
+    They contain most of the question's words that the first one contains, and are about the same subject.
     """
     asked = frozenset(words(fit.question)) - STOP_WORDS
 
     def words_found(item: ScoredSentence) -> int:
+        """Return how many of the question's words a sentence or its title contains."""
         return len(asked & (item.sentence.terms | item.sentence.title_terms))
 
     def misfits(item: ScoredSentence) -> bool:
+        """Return whether a sentence is about another subject or says the opposite."""
         return fit.misfits(item.sentence.n, item.sentence.text)
 
     if not ranked:
@@ -423,7 +427,7 @@ def _bearing(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> Iterator[Sco
 
 
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
-    """Return whether a sentence is already shown, be it from another format of the same document."""
+    """Return whether a sentence is already shown, possibly from another file format of the same document."""
     own = compared_words(sentence)
     return any(own == compared_words(other) for other in shown.values())
 
@@ -431,7 +435,7 @@ def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
 def unread_quotes(
     question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
-    """Return the sentences most like the question, one a passage and each once, where nothing reads their language."""
+    """Return the sentences most similar to the question, one for each passage, if no reader knows their language."""
     nearest: dict[int, str] = {}
     ranked = sentences.rank(question, sentences_of(sources))
     for item in [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)] or ranked:
@@ -464,7 +468,7 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
 
 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
-    """Return quotes, one a paragraph, under a line that introduces them, without a claim; NOTHING without quotes.
+    """Return quotes, one for each paragraph, under an introducing line, without a claim; NOTHING without quotes.
 
     Args:
         quotes: The quotes, with the numbers of their passages.
@@ -478,13 +482,13 @@ def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Dra
 
 
 def verdict_options(options: Sequence[str]) -> dict[str, str]:
-    """Options that are verdicts by their plain names, yes, no or maybe; empty when they are something else."""
+    """Return options that are verdicts by the names yes, no and maybe; empty for any other options."""
     by_name = {option.strip().strip(".").casefold(): option for option in options}
     return by_name if len(by_name) > 1 and by_name.keys() <= VERDICTS else {}
 
 
 def _verdict(question: str, evidence: Sequence[ScoredSentence], offered: Collection[str]) -> str:
-    """Yes, no or maybe, by words of negation and doubt in the quoted sentences; negation in the question turns it."""
+    """Return yes, no or maybe by the words of negation and doubt in the quoted sentences and the question."""
     if "maybe" in offered and any(_DOUBT.search(item.sentence.text) for item in evidence):
         return "maybe"
     negative = bool(DENIAL.search(evidence[0].sentence.text)) != bool(DENIAL.search(question))

@@ -96,7 +96,7 @@ def extreme_of(question: str) -> Extreme | None:
 
 
 def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """Return a table's group with the most or the least, or the rows to see it in; None if no table has them.
+    """Return the group with the most or the least in a table, else the rows that show it; None without such a table.
 
     Args:
         question: The question.
@@ -121,7 +121,7 @@ def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft 
 
 
 def _label(line: TableLine) -> frozenset[str]:
-    """Index terms of what a row is about: its first cell, whatever its column is called."""
+    """Return the index terms of a row's subject: those of its first cell."""
     found = frozenset(words(line.row.cells[0].text))
     return found.union(asked for asked, called in _ALIKE.items() if called & found)
 
@@ -142,7 +142,7 @@ def _distance(asked: Extreme, line: TableLine) -> tuple[int, float]:
 
 
 def _groups(asked: Extreme, line: TableLine) -> list[Cell]:
-    """Return the cells of a row that hold the figure of a group of the kind that is asked for."""
+    """Return the cells of a row whose columns are groups of the kind that is asked for, if they hold figures."""
     cells = [
         cell
         for cell in line.row.cells[1:]
@@ -161,7 +161,7 @@ def _name(cell: Cell) -> str:
 def _best(asked: Extreme, line: TableLine) -> Cell | None:
     """Return the group that alone has the most, or the least.
 
-    Return None where two have, or numbers and percentages disagree.
+    None if two groups have it, or if numbers and percentages disagree.
     """
     cells = _groups(asked, line)
     if len(cells) + 1 < len([cell for cell in line.row.cells if not _NO_GROUP.search(_name(cell))]):
@@ -184,11 +184,12 @@ def _best(asked: Extreme, line: TableLine) -> Cell | None:
 
 
 def _number(match: re.Match[str] | None) -> float | None:
+    """Return the number that a match states; None without a match."""
     return float(re.sub("[−–]", "-", match[match.lastindex or 0]).replace(",", "")) if match else None
 
 
 def _place(numbers: Sequence[float | None], *, most: bool) -> int | None:
-    """Where the only greatest number stands, or the only least one."""
+    """Return the index of the greatest number, or of the least; None if two numbers share it or one is missing."""
     known = [number for number in numbers if number is not None]
     if len(known) != len(numbers) or len(known) < 2:
         return None
@@ -197,6 +198,7 @@ def _place(numbers: Sequence[float | None], *, most: bool) -> int | None:
 
 
 def _claim(line: TableLine, best: Cell) -> Draft:
+    """Return the draft that claims a group, with its row as the quote."""
     n, short = line.source.n, plain(_name(best))
     text = f"{short}: {plain(best.text)} [{n}]\n\nRow: {plain(line.row.cells[0].text)}.\n\n{plain(line.text)} [{n}]"
     return Draft(text, ((n, line.text),), short=short)

@@ -15,7 +15,9 @@ _POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,
 
 
 def has_decimal_comma(texts: Iterable[str]) -> bool | None:
-    """Return whether numbers are written with a decimal comma, False where no number says so, None where they disagree.
+    """Return whether numbers are written with a decimal comma; None if some are and others are not.
+
+    Without any such number the answer is False.
 
     Args:
         texts: Cells of one table.
@@ -27,7 +29,7 @@ def has_decimal_comma(texts: Iterable[str]) -> bool | None:
 
 
 def number_of(written: str, *, decimal_comma: bool) -> float | None:
-    """Return a number as it is written, with a sign of any kind; None where it is none."""
+    """Return the value of a written number with any kind of sign; None for other text."""
     text = re.sub("[−–]", "-", written)
     text = text.replace(".", "").replace(",", ".") if decimal_comma else text.replace(",", "")
     try:
@@ -37,7 +39,7 @@ def number_of(written: str, *, decimal_comma: bool) -> float | None:
 
 
 def bare_figure(cell: str, *, decimal_comma: bool = False) -> tuple[float, str] | None:
-    """Return the number of a cell that holds nothing else, and its unit; None of any other cell."""
+    """Return the number and unit of a cell that contains nothing else; None for any other cell."""
     match = _BARE.fullmatch(cell.strip())
     number = number_of(match["number"], decimal_comma=decimal_comma) if match else None
     if match is None or number is None:

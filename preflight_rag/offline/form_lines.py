@@ -81,7 +81,7 @@ class _Field:
 
 
 def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """`(passage, line)` of the fields that a question names, best first; [] where a word of it stands nowhere near.
+    """Return `(passage, line)` of the form fields that a question names, best first; [] if one word is missing.
 
     Args:
         question: The standalone question.
@@ -126,11 +126,12 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
 
 
 def _sentences(source: Source) -> Iterator[str]:
+    """Yield the sentences of a passage."""
     return (source.text[start:end] for start, end in sentence_spans(source.text))
 
 
 def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], question: str) -> bool:
-    """Return whether a sentence that is no field may answer, and names more of what is asked for than the fields do."""
+    """Return whether a sentence of running text may answer, and has more of the question's words than the fields."""
     terms = _terms(sentence)
     return (
         first in terms and len(needed & terms) > most and _may_answer(asked_kind(question), first, question, sentence)
@@ -167,6 +168,7 @@ def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _is_field(line: str) -> bool:
+    """Return whether a line has the form of a field: a short line with a colon, or a row of a table."""
     text = line.strip()
     if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?"):
         return False
@@ -176,13 +178,13 @@ def _is_field(line: str) -> bool:
 
 
 def _is_figures(line: str) -> bool:
-    """Return whether a line is mostly figures, as the row below a table's names of columns."""
+    """Return whether a line is mostly figures, like a row of values below the names of columns."""
     tokens = line.split()
     return len(tokens) > 1 and 2 * sum(any(map(str.isdigit, token)) for token in tokens) >= len(tokens)
 
 
 def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
-    """Return whether a field has a value of the kind that is asked for, behind the term where somebody is asked for."""
+    """Return whether a field has a value of the requested kind; for "who", a person's name after the term."""
     value = line.partition(":")[2] or line
     if _WHO.search(question):
         places = [match.end() for match in _NAME_PARTS.finditer(line) if term in _terms(match[0])]
@@ -195,6 +197,7 @@ def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
 
 
 def _terms(text: str) -> frozenset[str]:
+    """Return the index terms of a text, with one term for synonyms."""
     return frozenset(_ALIKE.get(term, term) for term in words(text))
 
 

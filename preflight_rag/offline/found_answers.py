@@ -37,7 +37,7 @@ SETTLED = 4
 
 @dataclass(frozen=True)
 class ReadPassage:
-    """A passage with its reading."""
+    """A passage with the extractive reader's result for it."""
 
     source: Source
     reading: PassageReading
@@ -49,7 +49,7 @@ class ReadPassage:
 
     @property
     def weight(self) -> float:
-        """The passage's weight in a verdict: the product of both."""
+        """The passage's weight in a verdict: its probability to answer, times its relevance if that is known."""
         return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
 
 
@@ -137,11 +137,11 @@ class AnswerGroup:
 
     @property
     def marks(self) -> str:
-        """Marks of the cited passages, by number."""
+        """The citation marks of the cited passages, by number."""
         return "".join(f"[{n}]" for n in sorted({item.source.n for item in self.cited}))
 
     def line(self) -> str:
-        """Return the answer with its marks, and the sentence around it where that says more."""
+        """Return the answer with its marks, and the sentence around it if that says more."""
         quote = plain(self.found[0].quote)
         if quote.strip(" .").casefold() == self.text.strip(" .").casefold():
             return f"{quote} {self.marks}"
@@ -153,7 +153,7 @@ class AnswerGroup:
 
 
 def _says(item: PassageAnswer, answer: str) -> bool:
-    """Return whether a passage's sentence has all words of an answer, or its answer the same figures in other words."""
+    """Return whether a passage's sentence contains all words of an answer, or the same figures in other words."""
     figures = figures_of(answer)
     return frozenset(words(answer)) <= frozenset(words_by_token(item.quote)) or (
         bool(figures) and figures == figures_of(item.text)
@@ -166,7 +166,7 @@ def has_figure(text: str) -> bool:
 
 
 def counts_another(question: str, answer: PassageAnswer) -> bool:
-    """Return whether an answer counts something else while its sentence counts what is asked for.
+    """Return whether an answer counts something else while its sentence also counts what the question asks for.
 
     "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games".
     """
@@ -182,7 +182,7 @@ def counts_another(question: str, answer: PassageAnswer) -> bool:
 
 
 def is_of_another(question: str, answer: PassageAnswer) -> bool:
-    """Return whether a figure stands in a part of its sentence that is about another thing than the one asked for.
+    """Return whether a figure is in a part of its sentence that is about another thing than the question.
 
     "5 EUR" does not answer "What do children pay?" out of "Adults pay 5 EUR, children 3 EUR": a part that begins with a
     word of the question, and has a figure of its own, answers it.
@@ -241,7 +241,7 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def _from_its_beginning(text: str, span: Span) -> Span:
-    """Return a span that ends a range, such as "20 November" behind "from 9 to ", with the range's beginning."""
+    """Return a span that ends a range, such as "20 November" after "from 9 to ", extended to the range's beginning."""
     before = _RANGE_BEGINS.search(text, max(0, span.start - _LONGEST_RANGE), span.start)
     if before is None or not has_figure(span.text):
         return span
@@ -255,9 +255,9 @@ def _above_none(margin: float) -> float:
 
 
 def grouped(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
-    """Return the answers of all passages, equal ones together, the best before the others.
+    """Return the answers of all passages, equal ones together, the best first.
 
-    A passage is read by itself; that the search found it before others says something of it that the reading does not.
+    The reader reads each passage alone, so the passage's rank in the search is additional evidence.
     """
     groups: list[list[PassageAnswer]] = []
     for item in sorted(found, key=lambda item: (-item.worth, item.source.n, item.span.start)):
@@ -271,15 +271,15 @@ def grouped(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
 
 
 def agree(a: str, b: str) -> bool:
-    """Return whether two spans say the same; one that says much more than the other says something else."""
+    """Return whether two spans say the same; a span that says much more than the other says something else."""
     return abs(len(a.split()) - len(b.split())) <= MAX_MORE and same_answer(a, b)
 
 
 def agreed(probabilities: Sequence[float]) -> float:
-    """Confidence in an answer that several passages give: the likeliest one's log odds and a little for each doubling.
+    """Return the confidence in an answer of several passages: the best log odds, plus a little for each doubling.
 
-    Passages of one collection repeat each other and a reader errs on like passages alike, so they are far from
-    independent witnesses: one that says it plainly counts for more than many that barely do.
+    Passages of one collection repeat each other and a reader errs alike on similar passages, so they are far from
+    independent.
     """
     best = min(max(probabilities), 1 - LEAST)
     odds = best / (1 - best) * math.pow(len(probabilities), AGREEMENT)

@@ -53,14 +53,14 @@ _AMOUNT = re.compile(
 
 @dataclass(frozen=True)
 class PassageLine:
-    """A row or a log's line of a passage, verbatim; `n` is the passage's number."""
+    """A row or log line of a passage, verbatim; `n` is the passage's number."""
 
     n: int
     text: str
 
 
 def stands_alone(line: str) -> bool:
-    """Return whether a line is read by itself: a row, a log's line, or a setting."""
+    """Return whether a line can be read alone: a row of a table, a log line, or a setting."""
     return is_row(line) or is_log_line(line) or is_setting(line)
 
 
@@ -72,12 +72,12 @@ def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...
 
 
 def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
-    """Return the passages that bear on what a question names exactly, without rows and lines about other things.
+    """Return the passages relevant to the exact strings of a question, without rows and lines on other things.
 
-    Where a definite string stands in some passages, the others go, of rows and lines those without it, and sentences
-    from one on that has another string of its form up to the next that has it. Where a question names a dose or a
-    time that rows of a document's tables have, rows with another one in its place go. Where errors are asked for and
-    there are such lines, lines of other levels go. Nothing else is left out.
+    If a definite string is in some passages, all others are left out, and within passages the rows and lines without
+    it and the sentences about another string of its form. If the question names a dose or a time that occurs in rows
+    of a document, the rows with another one are left out. If it asks for errors and there are such log lines, lines
+    of other levels are left out. Nothing else is.
     """
     strings = definite_strings(question, sources)
     if strings:
@@ -93,10 +93,10 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
 
 
 def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, line)` of the rows and lines that a question names, best first; [] where it names none.
+    """Return `(passage, line)` of the rows and log lines that a question names, best first; [] if it names none.
 
-    They are named by exact strings, else as errors that share a word with the question, else by a cell that the
-    question has word for word.
+    They are named by an exact string, else as errors that share a word with the question, else by a cell that the
+    question repeats word for word.
     """
     lines = [PassageLine(source.n, line) for source in sources for line in _lines(source.text)]
     strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
@@ -125,16 +125,16 @@ def _about_names(question: str, lines: Sequence[PassageLine]) -> list[PassageLin
 
 
 def asks_for_lines(question: str) -> bool:
-    """Return whether a question wants what stands on a string, or errors, and nothing more of it."""
+    """Return whether a question only asks what is written about an exact string, or for errors."""
     strings = exact_strings(question)
     left = set(words(question)) - set(chain.from_iterable(map(words, strings)))
     return asks_errors(question) or (bool(strings) and len(left) < 2)
 
 
 def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, sentence)` of the sentences that hold a question's definite strings, most of them first.
+    """Return `(passage, sentence)` of the sentences with a question's definite strings, most strings first.
 
-    So does what has the name or abbreviation that is all the question asks about.
+    Without such strings, the name or abbreviation counts that is all the question asks about.
     """
     subject = asked_abbreviation(question) or only_subject(question)
     strings = definite_strings(question, sources) or ((subject,) if subject else ())
@@ -172,11 +172,15 @@ def _clause(text: str, spans: Sequence[tuple[int, int]], strings: Sequence[str])
 
 
 def _all(source: Source) -> str:
+    """Return a passage's title and text as one text."""
     return f"{source.title} {source.text}"
 
 
 def _about(source: Source, strings: Sequence[str]) -> Source:
-    """Return a passage without the sentences that begin to speak of another string of the same form."""
+    """Return a passage without the sentences about other strings of the same form as the question's.
+
+    For a question about GX-2290, the sentences from "GX-2310 …" on are left out until one names GX-2290 again.
+    """
     kept: list[tuple[int, int]] = []
     is_about = True
     spans = sentence_spans(source.text)
@@ -194,7 +198,7 @@ def _about(source: Source, strings: Sequence[str]) -> Source:
 
 
 def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
-    """Return a passage without the rows and lines that are not wanted, if some are; the rest of its text stays."""
+    """Return a passage with only those rows and log lines that `keeps` accepts, if any; its other text stays."""
     lines = source.text.split("\n")
     if not any(stands_alone(line) and keeps(line) for line in lines):
         return source
@@ -219,8 +223,10 @@ def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) 
             named.setdefault(source.document_id or source.title, set()).update(_amounts(line) & asked)
 
     def keeps(source: Source, line: str) -> bool:
+        """Return whether a line is not a row with an amount other than the requested one."""
         there = named.get(source.document_id or source.title, set())
-        own = {amount for amount in _amounts(line) if amount[1] in {unit for _, unit in there}}
+        units = {unit for _, unit in there}
+        own = {amount for amount in _amounts(line) if amount[1] in units}
         return not is_row(line) or not own or bool(own & there)
 
     kept = []
@@ -235,6 +241,7 @@ def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) 
 
 
 def _without_other_levels(source: Source, question: str) -> Source:
+    """Return a passage without its log lines of levels that the question does not ask for."""
     wanted = set(error_lines(source.text, question))
     lines = source.text.split("\n")
     kept = [line for line in lines if not level_of_record(line) or line.strip() in wanted]
@@ -242,13 +249,14 @@ def _without_other_levels(source: Source, question: str) -> Source:
 
 
 def _lines(text: str) -> Iterator[str]:
+    """Yield the rows, log lines and settings of a text that are short enough to be quoted."""
     for line in text.split("\n"):
         if stands_alone(line) and len(line) <= _LONGEST:
             yield line.strip()
 
 
 def _best(found: Sequence[tuple[float, PassageLine]]) -> list[tuple[int, str]]:
-    """Return the lines that are named best, each once, in the order of the passages."""
+    """Return the lines with the highest score, each once, in the order of the passages."""
     most = max((worth for worth, _ in found), default=0.0)
     if most <= 0:
         return []
@@ -260,18 +268,19 @@ def _best(found: Sequence[tuple[float, PassageLine]]) -> list[tuple[int, str]]:
 
 
 def _named_cells(question: str, line: str) -> float:
-    """Return how many characters of cells a question has word for word; 0 where it names none."""
+    """Return how many characters of a row's cells the question contains word for word; 0 if none."""
     row = parse_row(line) if is_row(line) else None
     if row is None:
         return 0.0
     asked = _alike(question)
     named = {text for cell in row.cells for text in _names(cell.text) if f" {text} " in asked}
-    return float(sum(len(text) for text in named if not any(text != other and text in other for other in named)))
+    inner = {text for text in named if any(text != other and text in other for other in named)}
+    return float(sum(map(len, named - inner)))
 
 
 @lru_cache(maxsize=4096)
 def _names(cell: str) -> tuple[str, ...]:
-    """Return what a cell may be called by: all of it, or its part before a comma, a semicolon or a bracket."""
+    """Return the possible names of a cell: its whole text, and the part before a comma, semicolon or bracket."""
     whole = [_alike(part).strip() for part in (cell, re.split(r"[,;(/]", cell)[0])]
     return tuple(
         text for text in dict.fromkeys(whole) if len(text) >= _SHORTEST_CELL and words(text) and not text.isdigit()
@@ -279,4 +288,5 @@ def _names(cell: str) -> tuple[str, ...]:
 
 
 def _alike(text: str) -> str:
+    """Return the words of a text in lower case, separated and enclosed by single spaces, to search for whole words."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "

@@ -46,15 +46,15 @@ _CLASS = {word: line.split()[0] for line in _SAME for word in words(line)}
 
 
 def denies_less(question: str, sentence: str, title: str = "") -> bool:
-    """Return whether a denying sentence speaks of less, or of something else, than a question asks about.
+    """Return whether a sentence with a denial is about a narrower case, or something else, than the question.
 
     Sentences of studies are never judged here.
 
     Args:
-        question: A yes/no question. Of one for what once was, the denying clause has to name half of what is asked; of
-            one for what holds now, all of it and nothing else.
-        sentence: What denies.
-        title: The title of the sentence's document, which may name what the question names.
+        question: A yes/no question. If it is about the past, the denying clause has to name half of its content;
+        if it is about the present, all of it and nothing else.
+        sentence: The sentence with the denial.
+        title: The title of the sentence's document, which may name the subject of the question.
     """
     if _FINDING.search(sentence):
         return False
@@ -69,5 +69,5 @@ def denies_less(question: str, sentence: str, title: str = "") -> bool:
 
 
 def _terms(text: str) -> frozenset[str]:
-    """Return the content words of a text, one for all verbs of a class."""
+    """Return the content words of a text, with one word for all verbs of a class."""
     return frozenset(_CLASS.get(word, word) for word in words(text)) - STOP_WORDS

@@ -19,7 +19,7 @@ _PRICES = frozenset(words("price cost fee rate"))
 
 
 def measured_place(what: frozenset[str], line: TableLine) -> int | None:
-    """Return the place of the only cell of a row whose column is called by some index terms."""
+    """Return the index of the only cell of a row whose column's name contains some index terms; else None."""
     places = []
     for place, cell in enumerate(line.row.cells):
         names = frozenset(words(cell.column))
@@ -30,14 +30,14 @@ def measured_place(what: frozenset[str], line: TableLine) -> int | None:
 
 
 def rows_in_order(what: frozenset[str], rows: Sequence[TableLine], lead: str, *, most: bool) -> Draft | None:
-    """Return a table's rows with those that have the most, or the least, first.
+    """Return a table's rows ordered by a column, those with the most, or the least, first.
 
-    They stay in their order where figures have several units, or may be written with a comma of either kind.
+    The table's own order is kept if its figures have different units, or if the decimal sign is unclear.
 
     Args:
         what: Index terms of the column.
         rows: Rows that have a cell in that column.
-        lead: The line above rows that stay in their order.
+        lead: The line above rows in the table's own order.
         most: Whether the largest figure is first.
     """
     comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)

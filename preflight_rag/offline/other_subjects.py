@@ -49,14 +49,14 @@ def is_about_another(question: str, answer: PassageAnswer, office: tuple[str, ..
 
 
 def _names_of(question: str) -> list[str]:
-    """Return the names in a question, in lower case; neither an office's abbreviation is one nor a month or weekday."""
+    """Return the names in a question, in lower case, without months, weekdays and abbreviations of offices."""
     found = surface_names(spelled_out(question))
     named = [" ".join(name) for name in found if not _DAY_OR_MONTH.fullmatch(name[0])]
     return [*named, *(code.lower() for code in numbered_places(question))]
 
 
 def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:
-    """Return whether a name of the question stands neither with the sentence nor, where it goes on, before it."""
+    """Return whether a name of the question is neither in the sentence nor, if this continues another, before it."""
     source = answer.source
     placed = frozenset(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
     missing = [name for name in _names_of(question) if placed.isdisjoint(words_by_token(name))]
@@ -67,7 +67,7 @@ def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:
 
 
 def _lacks_the_event(question: str, answer: PassageAnswer) -> bool:
-    """Return whether a question for when or where has words beside names of which the sentence has none."""
+    """Return whether the sentence has none of the words, other than names, of a question for a time or place."""
     if not _ASKS_EVENT.search(question):
         return False
     named = frozenset(words_by_token(" ".join(_names_of(question))))
@@ -95,9 +95,9 @@ def _has_another_role(question: str, answer: PassageAnswer, office: tuple[str, .
 
 
 def _is_of_another_house(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:
-    """Return whether the office nearest to an answer is said to be of another house than the question's.
+    """Return whether the office nearest to an answer belongs to another organisation than the question's.
 
-    "Norwich City manager Mike Walker" is no manager of Wolves.
+    "Norwich City manager Mike Walker" does not name the manager of Wolves.
     """
     asked = frozenset(words_by_token(" ".join(_names_of(question))))
     if not asked or not names_office(answer.quote, office):

@@ -32,14 +32,15 @@ NAME = "offline extractive"
 
 
 class OfflineReader:
-    """Answers with the passages' own words, and abstains when none answers. Deterministic.
+    """Answers with the passages' own words, and abstains if no passage answers. Deterministic.
 
     Args:
-        embedder: What sentences are compared with.
-        extractive: What reads passages; None quotes sentences by their nearness to the question alone.
-        threshold: Without an extractive reader, the least score of the best sentence, in [0, 1], at which it answers;
-            another embedder than the default may need another one.
-        library: Says how rare a question's words are among its documents; None takes that from the passages at hand.
+        embedder: The embedder for comparing sentences with the question.
+        extractive: The model that reads passages; None to quote sentences by their similarity to the question
+        alone.
+        threshold: Without an extractive reader, the least score of the best sentence, in [0, 1], for an answer;
+        another embedder than the default may need another one.
+        library: The library whose word counts say how rare a word is; None to count words in the given passages.
     """
 
     by_rule = True
@@ -58,44 +59,38 @@ class OfflineReader:
 
     @cached_property
     def drafts(self) -> Drafts:
-        """The writer of drafts, made at first use."""
+        """The writer of drafts, created on first use."""
         from preflight_rag.offline.drafts import Drafts
 
         return Drafts(self.embedder, self.extractive, self.threshold, self._library)
 
     @property
     def contexts(self) -> ContextReader:
-        """The reader of whole contexts, which also compares them; made at first use."""
+        """The reader of whole contexts, which also compares them; created on first use."""
         return self.drafts.contexts
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
-        """Return the message by itself.
-
-        The rewriter joins it with earlier questions and asks no reader that goes by rule.
-        """
+        """Return the message unchanged: without a model, rules combine it with earlier questions before this call."""
         from preflight_rag.text.concepts import rewrite_by_rules
 
         return Reply(rewrite_by_rules(" ".join(message.split())))
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return the short answer and the sentence around it; without an extractive reader one to three sentences."""
+        """Return the short answer and its sentence; without an extractive reader, one to three sentences."""
         return Reply(await self._in_thread(lambda drafts: drafts.draft(question, sources, options)))
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return the partition's sentences that answer, one a line under its passage's title.
-
-        Options are for `reduce`.
-        """
+        """Return the partition's sentences that answer, one on each line with its title; options are for `reduce`."""
         return Reply(await self._in_thread(lambda drafts: drafts.extract(question, sources)))
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return what `answer` makes of the passages that the extracts are from."""
+        """Return the answer that `answer` gives for the passages of the extracts."""
         return Reply(await self._in_thread(lambda drafts: drafts.reduce(question, extracts, options)))
 
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """Relations by small trained models over features of the contexts; see `relations.py`."""
+        """Return relations predicted by small trained models over features of the contexts; see `relations.py`."""
         return Reply(await self._in_thread(lambda drafts: drafts.relate(question, pivot, others)))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
@@ -105,21 +100,21 @@ class OfflineReader:
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
-        """Return the sentences themselves, a paragraph a section; of parts, their summaries one after another."""
+        """Return the sentences themselves, a paragraph for each section, or the summaries of parts."""
         from preflight_rag.text.quotes import plain
 
         if parts:
             quotes = tuple(chain.from_iterable(part.quotes for part in parts))
             return Reply(Draft("\n\n".join(part.text for part in parts), quotes))
-        text = "\n\n".join(" ".join(f"{plain(item.text)} [{item.n}]" for item in section) for section in sections)
-        quoted = []
+        paragraphs: list[str] = []
+        quoted: list[tuple[int, str]] = []
         for section in sections:
-            for item in section:
-                quoted.append((item.n, item.text))
-        return Reply(Draft(text, tuple(quoted)))
+            paragraphs.append(" ".join(f"{plain(item.text)} [{item.n}]" for item in section))
+            quoted += [(item.n, item.text) for item in section]
+        return Reply(Draft("\n\n".join(paragraphs), tuple(quoted)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """Return the last answer again; the stage `converse` has words of its own where a reader goes by rule."""
+        """Return the last answer again; without a model, the stage `converse` writes its own replies."""
         quotes = tuple((source.n, source.text) for source in earlier.sources)
         return Reply(Draft(earlier.answer, quotes, found=bool(earlier.answer)))
 
@@ -138,5 +133,5 @@ class OfflineReader:
         return self.drafts.sentences.rank(question, sentences)
 
     async def _in_thread(self, work: Callable[[Drafts], T]) -> T:
-        """Return what `work` makes with the drafts, which may have to be imported first."""
+        """Run `work` on the drafts in a thread, because the first use imports their modules."""
         return await asyncio.to_thread(lambda: work(self.drafts))

@@ -19,7 +19,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,20 +93,24 @@ class ContextAnswer:
 
 @dataclass(frozen=True)
 class ContextReading:
-    """One context, read for a question.
+    """The reading of one context for a question.
+
+    There are two ways of reading: by sentences (ranked with an embedder) and by spans (found by an extractive
+    reader).
 
     Attributes:
-        answers: Its answers, best first; by sentences one at most.
-        descriptor: What distinguishes the context's subject from others of its name.
-        features: By sentences, of the model that says whether it answers.
+        answers: The context's answers, best first; by sentences at most one.
+        descriptor: The words that distinguish the context's subject from its namesakes.
+        features: By sentences, the features of the model that decides whether the context answers.
         terms: Index terms of title and text.
-        proper: Those of its names and numbers that the question does not hold.
-        on_subject: Whether it may be about the name that the question asks about.
-        best: By sentences, the one that answers best, or None where the context has none.
+        proper: The index terms of its names and numbers that are not in the question.
+        on_subject: Whether the context may be about the name in the question.
+        best: By sentences, the sentence that answers best; None if the context has no sentences.
         mean: By sentences, the mean of their vectors, length 1.
-        answerable: By spans, the probability that the context answers; to a yes/no question, that it says either.
+        answerable: By spans, the probability that the context answers; for a yes/no question, that it says yes
+        or no.
         also: Answers in other passages of the document.
-        typed: By spans, whether the first answer is a date or a number where the question asks for one.
+        typed: By spans, whether the first answer is a date or a number if the question asks for one.
     """
 
     answers: tuple[ContextAnswer, ...]
@@ -130,22 +134,22 @@ class ContextReading:
 
     @property
     def value(self) -> TextValue | None:
-        """The answer that it gives first."""
+        """The context's best answer."""
         return self.answers[0].value if self.answers else None
 
     @property
     def sentence_terms(self) -> frozenset[str]:
-        """Index terms of the sentence with that answer."""
+        """The index terms of the sentence with the context's best answer."""
         return self.answers[0].terms if self.answers else frozenset()
 
 
 class ContextReader:
-    """Readings and relations of contexts; the same whichever pivot they are asked for. Thread-safe.
+    """Reads contexts and predicts their relations; the result does not depend on the pivot. Thread-safe.
 
     Args:
-        rank: Sentences of one source, scored for a question, best first.
+        rank: Returns the sentences of one source, scored for a question, best first.
         threshold: Least score of a sentence that answers.
-        extractive: What reads the contexts instead of ranking their sentences.
+        extractive: The model that finds answers in contexts; None to rank their sentences instead.
     """
 
     def __init__(self, rank: Rank, threshold: float, extractive: ExtractiveReader | None = None) -> None:
@@ -156,11 +160,11 @@ class ContextReader:
 
     @property
     def models(self) -> dict[str, Model]:
-        """The models for the way that contexts are read here."""
+        """The trained weights for the way in which this reader reads contexts: by sentences, or by spans."""
         return models()[SENTENCES if self._extractive is None else SPANS]
 
     def read(self, question: str, source: Source) -> ContextReading:
-        """Return what a context says on a question."""
+        """Return the reading of one context for a question."""
         return self.read_all(question, [source])[0]
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
@@ -171,11 +175,12 @@ class ContextReader:
             for part in of_one:
                 keys.append((question, part.title, part.text))
         read = iter(self._readings.get(keys, self._read))
-        return [of_document([next(read) for _ in of_one]) for of_one in parts]
+        return [of_document(list(islice(read, len(of_one)))) for of_one in parts]
 
     def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
         # reading with it would differ between turns.
+        """Return readings for `(question, title, text)` that are not in the cache."""
         contexts = [(question, Source(0, "", title, text)) for question, title, text in keys]
         if self._extractive is None:
             return [by_sentences(question, source, self._rank(question, source)) for question, source in contexts]
@@ -187,7 +192,7 @@ class ContextReader:
         ]
 
     def note(self, question: str, source: Source) -> ContextNote:
-        """Return a context's entity, descriptor and answer; no answer where it does not bear on the question."""
+        """Return a context's entity, descriptor and answer; no answer if the context is not relevant."""
         reading = self.read(question, source)
         heading = " ".join(source.title.split()) or heading_of(source.text)
         entity = own_name(surface_name(question), heading) or heading
@@ -202,10 +207,9 @@ class ContextReader:
         )
 
     def answers(self, reading: ContextReading) -> bool:
-        """Return whether a context counts as answering: as the reader's threshold says, or by model and sentence score.
+        """Return whether a context answers the question: by the reader's threshold, or by model and sentence score.
 
-        One about something else does not answer, whatever its sentences look like, nor does a word where a figure is
-        asked for.
+        A context about something else does not answer, nor does a word if the question asks for a figure.
         """
         if not reading.answers or not reading.on_subject or not reading.typed:
             return False
@@ -249,7 +253,7 @@ def of_document(parts: Sequence[ContextReading]) -> ContextReading:
 
 
 def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]) -> ContextReading:
-    """Choose the sentence and the value that answer, and gather the features of a context."""
+    """Return a context's reading without an extractive reader: the best sentence and its value, with the features."""
     kind = asked_kind(question)
     valued = [(item, values(item.sentence.text, kind, question)) for item in ranked]
     typed = kind in {"date", "number"}
@@ -258,6 +262,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
     named = frozenset(words(name))
 
     def worth(pair: tuple[ScoredSentence, list[TextValue]]) -> float:
+        """Return the score of a sentence: higher with a value of the requested type and the question's attribute."""
         rest = asked - named
         attribute = len(rest & pair[0].sentence.terms) / len(rest) if rest else 0.0
         return pair[0].score + TYPED_BONUS * (typed and bool(pair[1])) + ATTRIBUTE_BONUS * attribute
@@ -289,7 +294,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
 
 
 def by_spans(question: str, source: Source, passage: PassageReading, behind: float) -> ContextReading:
-    """Take the reader's spans for answers: the best one, and others near it that differ from it.
+    """Return a context's reading from the reader's spans: the best one, and others near it that differ from it.
 
     Args:
         question: The question.
@@ -326,7 +331,7 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
 
 
 def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -> list[Span]:
-    """Return the spans; of one sentence's numbers for several years, the latest year's comes first.
+    """Return the spans; if a sentence has numbers for several years, the one for the latest year comes first.
 
     Two places are then compared by the same census. For a question that names a year, the span of that year is chosen
     elsewhere.
@@ -342,6 +347,7 @@ def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -
         return found
 
     def year(span: Span) -> int:
+        """Return the year named nearest to a span."""
         return min(years, key=lambda item: abs(item[0] - span.start))[1]
 
     latest = max(beside, key=lambda span: (year(span), -found.index(span)))
@@ -351,14 +357,14 @@ def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -
 def _terms(
     source: Source, asked: frozenset[str], named: frozenset[str]
 ) -> tuple[frozenset[str], frozenset[str], float]:
-    """Index terms of a context, those of its names and numbers, and its share of the name that is asked about."""
+    """Return the index terms of a context, those of its names and numbers, and its share of the question's name."""
     whole = f"{source.title}\n{source.text}"
     terms = frozenset(words(whole))
     return terms, proper_terms(whole) - asked, len(named & terms) / len(named) if named else 0.5
 
 
 def _distinctive(descriptor: str | None, question: str, answers: Sequence[ContextAnswer]) -> str | None:
-    """Return a descriptor that says more than the question; of a date or number, more than that figure."""
+    """Return a descriptor if it adds something to the question and is not just the answer's figure; else None."""
     given = frozenset(words(question))
     if answers and answers[0].value.kind in ("date", "number"):
         given |= frozenset(words(answers[0].value.text))
@@ -366,13 +372,13 @@ def _distinctive(descriptor: str | None, question: str, answers: Sequence[Contex
 
 
 def _verdict(verdict: tuple[float, float, float]) -> TextValue:
-    """Yes or no, whichever is likelier, of a passage that was asked a yes/no question."""
+    """Return yes or no, whichever is likelier, as the value of a passage that was read for a yes/no question."""
     yes, no, _ = verdict
     return TextValue("yes" if yes >= no else "no", "verdict", (float(yes >= no),))
 
 
 def _typed(text: str, kind: Kind) -> TextValue:
-    """Return a span with the meaning of the first value of the kind that it holds; else a name."""
+    """Return a span as a value of the requested kind; as a name if it contains none."""
     found = values(text, kind, "") if kind in ("date", "number") else []
     return TextValue(text, found[0].kind, found[0].key) if found else TextValue(text, "name", frozenset(words(text)))
 
@@ -391,7 +397,7 @@ def _around(text: str, span: Span, answer: TextValue) -> ContextAnswer:
 
 
 def _words_around(text: str, start: int, end: int) -> str:
-    """Return a stretch whole, or where it is long `EXCERPT` words of it around the characters from `start` to `end`."""
+    """Return a part of a text; if it is long, only `EXCERPT` words around the characters from `start` to `end`."""
     tokens = [match.span() for match in re.finditer(r"\S+", text)]
     if len(tokens) <= WHOLE_SENTENCE:
         return text.strip()
@@ -404,18 +410,19 @@ def _words_around(text: str, start: int, end: int) -> str:
 
 
 def _quote(sentence: str, heading: str, kind: Kind, question: str) -> str:
-    """Return a sentence without the heading that it begins with, or an excerpt of it where it is long."""
+    """Return a sentence without a heading at its beginning; an excerpt if the sentence is long."""
     rest = sentence.removeprefix(heading).strip() or sentence
     return rest if len(rest.split()) <= WHOLE_SENTENCE else excerpt(rest, kind, question, EXCERPT)
 
 
 def _first_words(sentence: str) -> TextValue:
-    """Return the sentence's first words, where it holds no value of the type that is asked for."""
+    """Return a sentence's first words, the answer if it contains no value of the requested type."""
     text = " ".join(sentence.split()[:10])
     return TextValue(text, "name", frozenset(words(text)))
 
 
 def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:
+    """Return the mean direction of vectors, with unit length; None without vectors."""
     if not vectors:
         return None
     total = sum(vectors[1:], start=vectors[0])
@@ -459,7 +466,7 @@ def pair_features(a: ContextReading, b: ContextReading) -> Features:
 
 
 def _way_features(a: ContextReading, b: ContextReading) -> Features:
-    """Return what only one way of reading gives: vectors of sentences, or the reader's probabilities."""
+    """Return the features that depend on how contexts are read: by sentence vectors, or by the extractive reader."""
     if a.answerable is None or b.answerable is None:
         return {
             "passages_alike": _cosine(a.mean, b.mean),
@@ -469,10 +476,10 @@ def _way_features(a: ContextReading, b: ContextReading) -> Features:
 
 
 def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
-    """Return whether the answers differ for sure: dropping either context would lose an answer.
+    """Return whether the answers certainly differ, so that dropping either context would lose an answer.
 
-    None of one is one of the other, and they are two dates or numbers, or names neither of which stands in the sentence
-    that holds the other.
+    The contexts have no answer in common, and their answers are two dates or numbers, or two names neither of which
+    occurs in the other's sentence.
     """
     if a.value is None or b.value is None:
         return False
@@ -483,7 +490,7 @@ def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
 
 
 def _same(a: ContextReading, b: ContextReading) -> bool:
-    """Return whether the contexts' answers mean the same; values in sentences by their type, spans as answers."""
+    """Return whether two contexts' answers mean the same: values from sentences by type, spans by their words."""
     if a.value is None or b.value is None:
         return False
     if a.answerable is None or b.answerable is None:
@@ -492,52 +499,52 @@ def _same(a: ContextReading, b: ContextReading) -> bool:
 
 
 def _both_own(a: frozenset[str], b: frozenset[str]) -> bool:
-    """Return whether each of two sets holds something that the other lacks."""
+    """Return whether each of two sets has an element that the other lacks."""
     return bool(a - b) and bool(b - a)
 
 
 def _value_contained(a: ContextReading, b: ContextReading) -> float:
+    """Return the share of the terms of one context's answer that the other context has."""
     return _share_of(_value_terms(a.value), b.terms)
 
 
 def _value_quoted(a: ContextReading, b: ContextReading) -> float:
+    """Return the share of the terms of one context's answer that the other's answer sentence has."""
     return _share_of(_value_terms(a.value), b.sentence_terms)
 
 
 def _value_terms(value: TextValue | None) -> frozenset[str]:
-    """Index terms of a value; of a number or date only those with digits, where there are some."""
+    """Return the index terms of a value; of a number or date only those with digits, if there are any."""
     terms = frozenset(words(value.text)) if value else frozenset()
     return frozenset(term for term in terms if any(map(str.isdigit, term))) or terms
 
 
 def _share_of(wanted: frozenset[str], terms: frozenset[str]) -> float:
+    """Return the share of the wanted terms that are among some terms; 0 without wanted terms."""
     return len(wanted & terms) / len(wanted) if wanted else 0.0
 
 
 def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return the Jaccard index of two sets of terms; 0 for two empty ones."""
     return len(a & b) / len(a | b) if a | b else 0.0
 
 
 def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
+    """Return the size of the intersection divided by that of the smaller set."""
     return len(a & b) / min(len(a), len(b)) if a and b else 0.0
 
 
 def _cosine(a: np.ndarray | None, b: np.ndarray | None) -> float:
+    """Return the cosine of two unit vectors, rounded; 0 if one is missing."""
     return 0.0 if a is None or b is None else round(float(a @ b), 4)
 
 
 def relation(
     a: ContextReading, b: ContextReading, note_a: ContextNote, note_b: ContextNote, trained: dict[str, Model]
 ) -> RelationKind:
-    """Return the relation of two contexts (COrg, section 2.1, appendix C.1); `none` where one does not answer.
+    """Return the relation of two contexts (COrg, section 2.1, appendix C.1); `none` if one does not answer.
 
-    Contexts that the model takes for the same entity count as having the same descriptor, also where one of them has
-    none; then a lower probability may do (`undescribed`), since little distinguishes the two. Two contexts without
-    descriptor have the same one by the paper's table. Where the model takes these for different entities all the same,
-    their texts show a difference that no rule names, and they are distracting (on RAMDocs such pairs were of different
-    entities). For a yes/no question, which the model was not fitted on, contexts without descriptor are of one entity.
-    The model does not decide on two answers read as spans that surely differ. Different answers that apply to different
-    times or populations are of different entities.
+    Contexts that the model takes for the same entity count as having the same descriptor, even if one has none.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"
@@ -559,13 +566,14 @@ def relation(
 
 
 def of_versions(a: ContextNote, b: ContextNote) -> RelationKind:
-    """Return the relation of two versions of one document, which are about one thing whatever their titles say."""
+    """Return the relation of two versions of one document, which are about one thing whatever their titles are."""
     if a.answer is None or b.answer is None:
         return "none"
     return "duplicated" if same_answer(a.answer, b.answer) else "counterfactual"
 
 
 def _stated(note: ContextNote) -> Statement:
+    """Return the note's answer with the sentence that contains it."""
     return Statement(note.answer or "", note.sentence)
 
 
@@ -577,7 +585,7 @@ def probability(model: Model, features: Features) -> float:
 
 @lru_cache(maxsize=1)
 def models() -> dict[str, dict[str, Model]]:
-    """Return, for each way of reading, the models by name, each with its `threshold` on the probability.
+    """Return, for each way of reading, its models by name, each with its `threshold` on the probability.
 
     Of spans also `further_spans`: how far `behind` the best one, in logits, a further answer of a context may lie.
 

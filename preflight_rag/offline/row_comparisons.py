@@ -8,19 +8,17 @@ meant, all rows are shown. By rule, in English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from preflight_rag.offline.evidence import evidence
 from preflight_rag.offline.figure_styles import bare_figure, has_decimal_comma
+from preflight_rag.offline.table_rows import MOST_ROWS, TableLine, lines_of_tables, rows_as_evidence
 from preflight_rag.state.reading import Draft, Source
-from preflight_rag.text.headers import no_rows_where, rows_where, why_unclaimed
-from preflight_rag.text.tables import Cell, parse_row
+from preflight_rag.text.headers import no_rows_where, rows_where
+from preflight_rag.text.tables import Cell
 from preflight_rag.text.words import words
 
-MOST_ROWS = 10
-"""Rows of a table that are shown; a guess, as of other lines."""
 _ABOVE = r"(?:more|greater|higher|larger|longer) than|above|over|beyond|exceed(?:s|ed|ing)?"
 _BELOW = r"(?:less|fewer|lower|smaller|shorter) than|below|under|beneath"
 _LEAD_IN = (
@@ -57,13 +55,13 @@ _ALIKE = {"spent": "cost", "spend": "cost", "paid": "cost", "expens": "cost", "e
 
 @dataclass(frozen=True)
 class RowComparison:
-    """A comparison of two columns, as index terms of what these are called.
+    """A question that compares two columns row by row; the columns are given as index terms of their names.
 
     Attributes:
-        group: What a row is about.
-        first: The column that is to be above or below; empty where the question leaves it unsaid.
-        second: The column that it is compared with.
-        above: Whether it is to be above.
+        group: The word for the rows.
+        first: The column that has to be above or below the other; empty if the question does not name it.
+        second: The column with which it is compared.
+        above: Whether the first has to be above the second.
     """
 
     group: frozenset[str]
@@ -72,21 +70,8 @@ class RowComparison:
     above: bool
 
 
-@dataclass(frozen=True)
-class _Line:
-    source: Source
-    text: str
-    cells: tuple[Cell, ...]
-    caption: str
-
-    @property
-    def table(self) -> tuple[str, tuple[str, ...]]:
-        """The document and the columns, which are the same in all rows of a table."""
-        return self.source.document_id or self.source.title, tuple(cell.column for cell in self.cells)
-
-
 def row_comparison_of(question: str) -> RowComparison | None:
-    """Return which columns a question compares, row by row; None of another question."""
+    """Return the two columns that a question compares row by row; None for any other question."""
     asked = " ".join(question.split()).rstrip("?!. ")
     if _NEGATED.search(asked):
         return None
@@ -99,65 +84,64 @@ def row_comparison_of(question: str) -> RowComparison | None:
 
 
 def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """Return the rows of a table that fit, or the table's rows to see it in; None where no table has the columns.
+    """Return the rows in which the comparison holds, else rows of the table as evidence; None without such a table.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
-        lead: What stands above rows of which it is not known what they show.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+        lead: The line above rows that are shown without a claim.
     """
     asked = row_comparison_of(question)
     if asked is None:
         return None
-    tables: dict[tuple[str, tuple[str, ...]], list[_Line]] = {}
-    for line in _lines(sources):
-        if _named(line.cells, asked.second) is not None and _is_of_the_kind(asked, line):
-            tables.setdefault(line.table, []).append(line)
+    tables: dict[tuple[str, tuple[str, ...]], list[TableLine]] = {}
+    for line in lines_of_tables(sources):
+        if _named(line.row.cells, asked.second) is not None and _is_of_the_kind(asked, line):
+            tables.setdefault(_table_of(line), []).append(line)
     tables = {key: lines for key, lines in tables.items() if _has_figures(lines, asked.second)}
     if not tables:
         return None
     lines = max(tables.values(), key=len)
     columns = _columns(asked, lines)
     if columns is None:
-        return _shown(lines, lead) if not asked.first or len(lines) > 1 else None
+        return rows_as_evidence(lines, lead) if not asked.first or len(lines) > 1 else None
     first, second = columns
-    comma = has_decimal_comma(cell.text for line in lines for cell in line.cells)
+    comma = has_decimal_comma(cell.text for line in lines for cell in line.row.cells)
     if comma is None:
-        return _shown(lines, lead)
+        return rows_as_evidence(lines, lead)
     sizes = [
         (
-            bare_figure(line.cells[first].text, decimal_comma=comma),
-            bare_figure(line.cells[second].text, decimal_comma=comma),
+            bare_figure(line.row.cells[first].text, decimal_comma=comma),
+            bare_figure(line.row.cells[second].text, decimal_comma=comma),
         )
         for line in lines
     ]
     known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
     if len(known) < len(lines) or len(set(chain.from_iterable((one[1], other[1]) for _, one, other in known))) > 1:
-        return _shown(lines, lead)
+        return rows_as_evidence(lines, lead)
     fitting = [line for line, one, other in known if (one[0] > other[0] if asked.above else one[0] < other[0])]
-    names = lines[0].cells[first].column, lines[0].cells[second].column
+    names = lines[0].row.cells[first].column, lines[0].row.cells[second].column
     if not fitting:
-        return _shown(lines, no_rows_where(*names, above=asked.above))
-    return _shown(
+        return rows_as_evidence(lines, no_rows_where(*names, above=asked.above))
+    return rows_as_evidence(
         fitting, rows_where(*names, above=asked.above, shown=min(len(fitting), MOST_ROWS), found=len(fitting))
     )
 
 
-def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
-    for source in sources:
-        for text in source.text.split("\n"):
-            if (row := parse_row(text.strip())) is not None:
-                yield _Line(source, text.strip(), row.cells, row.caption)
+def _table_of(line: TableLine) -> tuple[str, tuple[str, ...]]:
+    """Return a row's document and columns, by which rows of one table are recognised."""
+    return line.source.document_id or line.source.title, tuple(cell.column for cell in line.row.cells)
 
 
 def _terms(text: str) -> frozenset[str]:
+    """Return the index terms of a text, with one term for synonyms."""
     return frozenset(_ALIKE.get(term, term) for term in words(text))
 
 
 def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
-    """Return the place of the only column with all of some words; of several, the one without other words.
+    """Return the index of the only column whose name has all of some words; of several, the one without other words.
 
-    A "reorder level" is also what a table calls "Reorder at".
+    "Reorder at" and "reorder level" name the same column.
     """
     if (place := _place_of(cells, terms)) is None and (bare := terms - _LEVELS):
         place = _place_of(cells, bare)
@@ -165,6 +149,7 @@ def _named(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
 
 
 def _place_of(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
+    """Return the index of the column whose name is exactly some terms, else of the only one that contains them."""
     places = [place for place, cell in enumerate(cells) if place and terms <= _terms(cell.column)]
     exact = [place for place in places if terms == _terms(cells[place].column)]
     if len(exact) == 1:
@@ -172,24 +157,25 @@ def _place_of(cells: Sequence[Cell], terms: frozenset[str]) -> int | None:
     return places[0] if len(places) == 1 else None
 
 
-def _has_figures(lines: Sequence[_Line], terms: frozenset[str]) -> bool:
-    """Return whether a column of a table has a figure: "which drugs are under investigation" compares nothing."""
-    place = _named(lines[0].cells, terms)
-    return place is not None and any(bare_figure(line.cells[place].text) for line in lines)
+def _has_figures(lines: Sequence[TableLine], terms: frozenset[str]) -> bool:
+    """Return whether a named column contains a figure: "which drugs are under investigation" compares nothing."""
+    place = _named(lines[0].row.cells, terms)
+    return place is not None and any(bare_figure(line.row.cells[place].text) for line in lines)
 
 
-def _is_of_the_kind(asked: RowComparison, line: _Line) -> bool:
+def _is_of_the_kind(asked: RowComparison, line: TableLine) -> bool:
     """Return whether the rows match the question's subject: by first column, caption or the document's title."""
-    return bool((asked.group | asked.first) & _about(line)) or not line.cells[0].column
+    return bool((asked.group | asked.first) & _about(line)) or not line.row.cells[0].column
 
 
-def _about(line: _Line) -> frozenset[str]:
-    return _terms(f"{line.cells[0].column} {line.caption} {line.source.title}")
+def _about(line: TableLine) -> frozenset[str]:
+    """Return the index terms of a row's first column, caption and document title."""
+    return _terms(f"{line.row.cells[0].column} {line.row.caption} {line.source.title}")
 
 
-def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | None:
-    """Return the places of both columns in all rows of a table; None where the first one is not the only one meant."""
-    cells = lines[0].cells
+def _columns(asked: RowComparison, lines: Sequence[TableLine]) -> tuple[int, int] | None:
+    """Return the indices of both columns in all rows of a table; None unless each column is named unambiguously."""
+    cells = lines[0].row.cells
     second = _named(cells, asked.second)
     if second is None:
         return None
@@ -202,8 +188,3 @@ def _columns(asked: RowComparison, lines: Sequence[_Line]) -> tuple[int, int] | 
     if not meant and unsaid:
         meant = others
     return (meant[0], second) if len(meant) == 1 else None
-
-
-def _shown(lines: Sequence[_Line], lead: str) -> Draft:
-    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
-    return evidence(tuple(quotes), lead, why_unclaimed("rows"))

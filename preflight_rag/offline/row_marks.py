@@ -11,15 +11,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from preflight_rag.offline.evidence import evidence
+from preflight_rag.offline.table_rows import MOST_ROWS, TableLine, lines_of_tables, rows_as_evidence
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.check_boxes import CROSSED, NOT_TICKED, TICKED
-from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
-from preflight_rag.text.tables import NOT_MARKED, TableRow, parse_row
+from preflight_rag.text.headers import no_rows_marked, rows_marked
+from preflight_rag.text.tables import NOT_MARKED
 from preflight_rag.text.words import words
 
-MOST_ROWS = 10
-"""Rows of a table that are shown; a guess, as of other lines."""
 MOST_OTHERS = 3
 """Rows that say the opposite, shown where none says what is asked for; a guess."""
 _LEAD_IN = re.compile(
@@ -59,9 +57,9 @@ _WITH_REMARK = re.compile(r"(y|n)(?:es|o)?(?=\s*[,;(]|\s[–—-])", re.IGNORECA
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition of a question: its index terms, how often it denies them, and what it calls the rows.
+    """A condition in a question about rows: index terms, number of denials, and the word for the rows.
 
-    Of a question for "who", and of a further condition, that is empty.
+    The word for the rows is empty in a question with "who", and in all conditions after the first.
     """
 
     terms: frozenset[str]
@@ -70,40 +68,38 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class _Line:
-    source: Source
-    text: str
-    row: TableRow
+class _Line(TableLine):
+    """A row of a table as a line of a passage."""
 
     @property
     def table(self) -> tuple[str, str]:
-        """The document and the name of the first column, which are the same in all rows of a table."""
+        """The document and the first column's name, by which rows of one table are recognised."""
         return self.source.document_id or self.source.title, self.row.cells[0].column
 
     def cell(self, column: str) -> str:
-        """Return what stands in a column; "" where the line has none."""
+        """Return the row's text in a column; "" if it has none."""
         return next((cell.text for cell in self.row.cells[1:] if cell.column == column), "")
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """A column of yes and no, what each of its cells says, and which of these a question asks for."""
+    """A column of yes and no: the meaning of each of its marks, and the one that the question asks for."""
 
     column: str
     senses: dict[str, bool]
     yes: bool
 
     def fits(self, line: _Line) -> bool:
-        """Return whether a row says what is asked for."""
+        """Return whether a row has the requested mark in the column."""
         return self.senses.get(line.cell(self.column)) == self.yes
 
 
 def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows whose marks are as a question asks; None where no table's columns are meant by it.
+    """Return the rows whose marks (yes or no) fulfil a question's conditions; None if no table has such columns.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
     """
     asked = conditions(question)
     if not asked:
@@ -119,17 +115,17 @@ def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
     names = [(each.column, each.yes) for each in columns]
     if not fitting:
         others = [line for line in lines if line.cell(columns[0].column)][:MOST_OTHERS]
-        return _shown(others, no_rows_marked(names))
-    return _shown(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
+        return rows_as_evidence(others, no_rows_marked(names))
+    return rows_as_evidence(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
 
 
 def without_denials(text: str) -> tuple[str, int]:
-    """Return a text without its words of denial, and how many these are."""
+    """Return a text without its words of denial, and their number."""
     return _DENIES.sub(" ", text), len(_DENIES.findall(text))
 
 
 def conditions(question: str) -> list[Condition]:
-    """Return the conditions of a question for rows; none of another question."""
+    """Return the conditions of a question about rows; none for any other question."""
     asked = " ".join(question.split()).rstrip("?!. ")
     lead = _LEAD_IN.match(asked)
     if lead is None or _MIXED.search(asked):
@@ -144,18 +140,22 @@ def conditions(question: str) -> list[Condition]:
 
 
 def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
-    for source in sources:
-        for text in source.text.split("\n"):
-            if (row := parse_row(text.strip())) is not None and len(row.cells) > 1:
-                yield _Line(source, text.strip(), row)
+    """Yield the rows of tables in some passages that have at least two cells."""
+    for line in lines_of_tables(sources):
+        if len(line.row.cells) > 1:
+            yield _Line(line.source, line.text, line.row)
 
 
 def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[Source]) -> list[_Wanted]:
-    """Return the column of each condition; none where one has no column, or the question names something else.
+    """Return the column of each condition; none if one has no column, or the question names something else.
 
-    Rows that lack what the question names beside its columns, such as a town, are taken out of `lines`.
+    Rows are removed from `lines` if they lack what the question names besides columns, such as a town.
     """
-    columns = {name: senses for name in _columns(lines) if (senses := _senses([line.cell(name) for line in lines]))}
+    columns: dict[str, dict[str, bool]] = {}
+    for name in _columns(lines):
+        senses = _senses([line.cell(name) for line in lines])
+        if senses:
+            columns[name] = senses
     found: list[_Wanted] = []
     named = frozenset[str]()
     for condition in asked:
@@ -179,7 +179,7 @@ def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[So
 def _is_alone(
     line: _Line, wanted: Sequence[_Wanted], rest: frozenset[str], first: Condition, sources: Sequence[Source]
 ) -> bool:
-    """Return whether nothing is missing but what a question calls the rows, and no other document has the rest.
+    """Return whether only the question's word for the rows is missing, and no other document has the columns' words.
 
     "Which pub does not allow dogs?" is answered by a table of taverns where nothing else speaks of dogs.
     """
@@ -194,11 +194,12 @@ def _is_alone(
 
 
 def _columns(lines: Sequence[_Line]) -> list[str]:
+    """Return the names of the columns after the first, each once."""
     return list(dict.fromkeys(cell.column for line in lines for cell in line.row.cells[1:] if cell.column))
 
 
 def _senses(cells: Sequence[str]) -> dict[str, bool]:
-    """Return whether each cell of a column says yes or no, those alone that do; none of a column of something else.
+    """Return, for each cell of a column that says yes or no, whether it says yes; none for any other column.
 
     "x" is a yes beside blanks and a no beside ticks; a dash is a no beside marks, and unknown beside words.
     """
@@ -224,7 +225,7 @@ def _senses(cells: Sequence[str]) -> dict[str, bool]:
 
 
 def _column(condition: Condition, columns: dict[str, dict[str, bool]]) -> tuple[str, bool, frozenset[str]] | None:
-    """Return the only column that a condition means, whether its cells are to say yes, and the terms left over."""
+    """Return the only column that a condition means, whether it asks for a yes there, and the remaining terms."""
     fitting: list[tuple[int, int, str, bool, frozenset[str]]] = []
     for name in columns:
         terms = frozenset(words(_DENIES.sub(" ", name)))
@@ -240,15 +241,11 @@ def _column(condition: Condition, columns: dict[str, dict[str, bool]]) -> tuple[
 
 
 def _without_prefixes(terms: frozenset[str], others: frozenset[str]) -> tuple[frozenset[str], int]:
-    """Return terms as others have them, "paid" for "unpaid", and how many of them were denied by their prefix."""
+    """Return terms without a negating prefix ("paid" for "unpaid") if other terms lack it, and how many had one."""
     bare = {term: found for term in terms - others if (found := _PREFIX.sub("", term, count=1)) in others}
     return frozenset(bare.get(term, term) for term in terms), len(bare)
 
 
 def _about(line: _Line) -> frozenset[str]:
+    """Return the index terms of a row's surroundings: its first column, caption, heading and document title."""
     return frozenset(words(f"{line.row.cells[0].column} {line.row.caption} {line.source.title} {line.source.heading}"))
-
-
-def _shown(lines: Sequence[_Line], lead: str) -> Draft:
-    quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
-    return evidence(tuple(quotes), lead, why_unclaimed("rows"))

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
-from preflight_rag.offline.row_marks import MOST_OTHERS, MOST_ROWS, Condition, conditions, without_denials
+from preflight_rag.offline.row_marks import MOST_OTHERS, Condition, conditions, without_denials
+from preflight_rag.offline.table_rows import MOST_ROWS
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
@@ -39,24 +40,24 @@ class _Line:
 
     @property
     def columns(self) -> list[str]:
-        """The names of its columns, without that of the first and those of notes."""
+        """The names of the row's columns, except the first one and those of notes."""
         return [cell.column for cell in self.row.cells[1:] if not is_note(cell.column)]
 
     def is_explained_by(self, text: str) -> bool:
-        """Return whether a line or sentence is a legend's, on a mark of the row."""
+        """Return whether a line or sentence is the part of a legend that explains a mark of the row."""
         return any(explains(text, cell.column, cell.text) for cell in self.row.cells)
 
     def has(self, meaning: str, column: str) -> bool:
-        """Return whether a mark of the row has a meaning, in a column or, where none is named, in any."""
+        """Return whether a mark of the row has a meaning, in a column or, without a column, in any."""
         return any(each == meaning and column in ("", name) for name, each in self.meanings)
 
 
 def explained_rows(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows with the meaning that a question asks for; None where it names none, or more than that.
+    """Return the rows whose marks have the meaning that a question asks for; None without exactly one such meaning.
 
     Args:
-        question: What was asked.
-        sources: Passages, of which the lines that are rows of tables are read.
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
     """
     asked = conditions(question)
     if len(asked) != 1:
@@ -83,11 +84,11 @@ def explained_rows(question: str, sources: Sequence[Source]) -> Draft | None:
 def with_rows_for_legends(
     quotes: Sequence[tuple[int, str]], question: str, sources: Sequence[Source]
 ) -> list[tuple[int, str]]:
-    """Return quotes with rows in the place of lines of a legend: what a mark means says nothing of what has it.
+    """Return quotes with rows in place of a legend's lines: a legend does not say which rows have the mark.
 
     Args:
         quotes: The passage's number, and its line or sentence.
-        question: What was asked.
+        question: The question.
         sources: The passages that were read.
     """
     asked = frozenset(words(question)) - STOP_WORDS
@@ -98,7 +99,9 @@ def with_rows_for_legends(
         rows = [line for line in lines if not is_explained and line.is_explained_by(quote)]
         terms = {line.text: asked & frozenset(words(line.text)) for line in rows}
         counts = Counter(chain.from_iterable(terms.values()))  # a word of few rows names them
-        shares = {text: sum(1 / counts[term] for term in sorted(own)) for text, own in terms.items()}
+        shares: dict[str, float] = {}
+        for text, own in terms.items():
+            shares[text] = sum(1 / counts[term] for term in sorted(own))
         most = max(shares.values(), default=0.0)
         nearest = [(line.n, line.text) for line in rows if shares[line.text] == most][:MOST_OTHERS]
         found |= dict.fromkeys(nearest if most else [(n, quote)])
@@ -106,6 +109,7 @@ def with_rows_for_legends(
 
 
 def _lines(source: Source) -> Iterator[_Line]:
+    """Yield the rows of a passage with the meanings of their marks."""
     about = frozenset(words(f"{source.title} {source.heading}"))
     for text in source.text.split("\n"):
         row = parse_row(text.strip())
@@ -118,10 +122,10 @@ def _lines(source: Source) -> Iterator[_Line]:
 
 
 def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple[tuple[int, bool], str, str] | None:
-    """Return how well a table's only fitting meaning fits a condition, the meaning, and the column named.
+    """Return the only best fitting meaning in a table: how well it fits the condition, its text, and the column.
 
-    How well is how many words it has of it, and whether the question says it word for word: "out of order" is not "in
-    order".
+    The fit is the number of shared words, and whether the question contains the meaning word for word: "out of
+    order" is not "in order".
     """
     columns = list(dict.fromkeys(name for line in lines for name in line.columns if name))
     fitting: list[tuple[tuple[int, bool], str, str]] = []
@@ -129,9 +133,8 @@ def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple
         terms = frozenset(words(without_denials(meaning)[0]))
         rest = condition.terms - terms - _GENERAL - condition.group - lines[0].about
         named = [column for column in columns if _names(column, rest)]
-        rest -= frozenset(words(" ".join(named))) | {
-            term for term in rest if any(_names(each, {term}) for each in named)
-        }
+        in_columns = {term for term in rest if any(_names(each, {term}) for each in named)}
+        rest -= in_columns | frozenset(words(" ".join(named)))
         shared = condition.terms & terms - lines[0].about
         if shared and not rest and len(named) < 2:
             fit = len(shared), meaning.casefold() in question.casefold()
@@ -142,7 +145,7 @@ def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple
 
 
 def _names(column: str, terms: frozenset[str] | set[str]) -> bool:
-    """Return whether terms name a column: they have all its words, or the day or month that it abbreviates."""
+    """Return whether terms name a column: they contain all its words, or the day or month that it abbreviates."""
     short = column.casefold().rstrip(".")
     own = frozenset(words(column))
     return bool(own) and (

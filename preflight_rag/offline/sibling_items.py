@@ -16,7 +16,7 @@ _MARKS = "-*+• \t"
 
 
 def with_siblings(claim: Draft, question: str, sources: Sequence[Source]) -> Draft:
-    """Return a claimed item of a list with the other items of its line, where the question is for that line alone.
+    """Return a claimed list item with the other items of its list, if the question asks for the list as a whole.
 
     "theft of bicycles", from "The plan does not cover: theft of bicycles", is one of three answers to "What does the
     plan not cover?", and the only one to "Which theft is not covered?".
@@ -39,7 +39,7 @@ def with_siblings(claim: Draft, question: str, sources: Sequence[Source]) -> Dra
 
 
 def siblings(quote: tuple[int, str], question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, item)` of all items below the line of one, where a question is for that line alone; else [].
+    """Return `(passage, item)` of all items of a quote's list, if the question asks for that list alone; else [].
 
     Args:
         quote: The passage's number, and the item with its line.

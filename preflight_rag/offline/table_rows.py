@@ -43,7 +43,7 @@ def lines_of_tables(sources: Sequence[Source]) -> Iterator[TableLine]:
 
 
 def are_called(group: frozenset[str], rows: Sequence[TableLine], sources: Sequence[Source]) -> bool:
-    """Return whether a word for a table's rows stands in the table, or in a passage that names one of its rows."""
+    """Return whether a word for a table's rows is in the table, or in a passage that names one of its rows."""
     if group & _ANY:
         return True
     if any(group & frozenset(words(f"{line.source.title} {line.text}")) for line in rows):
@@ -56,7 +56,7 @@ def are_called(group: frozenset[str], rows: Sequence[TableLine], sources: Sequen
 
 
 def largest_table(lines: Sequence[TableLine]) -> list[TableLine]:
-    """Return the rows of one table, the one with most of them, in their order."""
+    """Return the rows of the table that has most rows, in their order."""
     tables: dict[tuple[str, str], list[TableLine]] = {}
     for line in lines:
         tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)
@@ -64,8 +64,11 @@ def largest_table(lines: Sequence[TableLine]) -> list[TableLine]:
 
 
 def shown_rows(lines: Sequence[TableLine], lead: str, why: str) -> Draft | None:
-    """Return the first rows as evidence under a line, with why nothing is claimed; None without rows."""
-    if not lines:
-        return None
+    """Return the first rows as evidence under a line, with the reason why nothing is claimed; None without rows."""
+    return rows_as_evidence(lines, lead, why) if lines else None
+
+
+def rows_as_evidence(lines: Sequence[TableLine], lead: str, why: str = "rows") -> Draft:
+    """Return the first rows as evidence under a line, with the reason why nothing is claimed."""
     quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
     return evidence(tuple(quotes), lead, why_unclaimed(why))

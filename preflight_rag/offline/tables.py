@@ -115,7 +115,7 @@ class TableAnswer:
 
 @dataclass(frozen=True)
 class _Line:
-    """A row as it is searched: its terms by cell and by column."""
+    """A row with the index terms of its cells and columns."""
 
     source: Source
     line: str
@@ -132,7 +132,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A cell with what the question says of its row and its column."""
+    """A cell that may answer, with the scores of how well the question names its row and column."""
 
     line: _Line
     place: int
@@ -142,9 +142,9 @@ class _Candidate:
 
 
 def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None:
-    """Return the cell that a question names by its row and its column; None where it names none, or more than one.
+    """Return the cell that a question names by row and column; None if it names none, or more than one.
 
-    The cell may be one that shows an error in the place of a value.
+    It may be a cell with an error in place of a value.
 
     Args:
         question: The standalone question.
@@ -206,9 +206,9 @@ def _scale(line: _Line, cell: Cell, label: str) -> str:
 
 
 def _may_answer(question: str, kind: Kind, cell: str) -> bool:
-    """Return whether a cell can hold what is asked: dates and numbers have digits, and who somebody is has none.
+    """Return whether a cell can be the answer: dates and numbers have digits, and an answer to "who" has none.
 
-    One without a value may: no other cell is the answer where it is meant.
+    A cell without a value can be, too: no other cell is the right one then.
     """
     if has_no_value(cell):
         return True
@@ -219,7 +219,7 @@ def _may_answer(question: str, kind: Kind, cell: str) -> bool:
 
 
 def _named(found: _Candidate) -> CellNames:
-    """Return what stands with a cell: the row's label and its other words, its column, caption and title."""
+    """Return the labels of a cell: its row's label and other words, its column, caption and title."""
     line, cells = found.line, found.line.row.cells
     column, row = cells[found.place].column, cells[found.by].text if found.by >= 0 else ""
     places = [place for place in dict.fromkeys((found.by, 0)) if place not in (-1, found.place)]
@@ -232,7 +232,7 @@ def _named(found: _Candidate) -> CellNames:
 
 
 def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:
-    """Return what abbreviations that the question does not use stand for: "mean lysis time (MLT)"."""
+    """Return the long forms of abbreviations that the question does not use: "mean lysis time (MLT)"."""
     found: dict[str, frozenset[str]] = {}
     for source in sources:
         for before, short in _ABBREVIATED.findall(source.text):
@@ -245,11 +245,12 @@ def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, f
 def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) -> Iterator[_Line]:
     """Yield the rows of all passages.
 
-    One that has its table's number alone gets the caption of another row of the table.
+    A row with only its table's number gets the caption of another row of the table.
     """
 
     @cache  # for this question: captions, titles and columns' names stand in each row
     def terms(text: str) -> frozenset[str]:
+        """Return the index terms of a text, with long forms in place of abbreviations."""
         found = _terms(text) | {letter.lower() for letter in _LETTERED.findall(text)}
         return found.difference(long_forms).union(*(long for short, long in long_forms.items() if short in found))
 
@@ -278,6 +279,7 @@ def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) 
 
 
 def _terms(text: str) -> frozenset[str]:
+    """Return the index terms of a text with its years and codes, with one term for synonyms."""
     found = {_ALIKE.get(term, term) for term in words(text)} | set(YEAR.findall(text))
     found |= {day for match in _DAY.finditer(text) if (day := _day_term(match))}
     short = {match.casefold() for match in _SHORT_DAY.findall(text)}
@@ -297,18 +299,21 @@ def _day_term(match: re.Match[str]) -> str:
 
 
 def _weights(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
-    """Inverse document frequency of the question's terms over the rows; in which cell of a row does not matter."""
+    """Return the inverse document frequency of each of the question's terms over the rows."""
     counts = Counter(chain.from_iterable(asked & line.all for line in lines))
     return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(asked)}
 
 
 def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, float]:
-    """Return how much of what the question says of titles each title has: words of few titles count more."""
+    """Return the share of the question's title words that each title has, rare words counting more."""
     terms = {line.source.title: _terms(line.source.title) & asked for line in lines}
     counts = Counter(chain.from_iterable(terms.values()))
     weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
     total = sum(weights.values()) or 1.0
-    return {title: sum(weights[term] for term in sorted(found)) / total for title, found in terms.items()}
+    shares = {}
+    for title, found in terms.items():
+        shares[title] = sum(weights[term] for term in sorted(found)) / total
+    return shares
 
 
 def _candidates(
@@ -355,13 +360,13 @@ def _naming_cell(
 
 
 def _is_named(terms: frozenset[str], asked: frozenset[str]) -> bool:
-    """Return whether a question names a label: by most of its words, or by the year that it holds."""
+    """Return whether a question names a label: by most of its words, or by its year."""
     shared = terms & asked
     return bool(shared) and (_part(terms, asked) >= NAMED or any(YEAR.fullmatch(term) for term in shared))
 
 
 def _part(terms: frozenset[str], asked: frozenset[str]) -> float:
-    """Return the share of a label that the question holds.
+    """Return the share of a label's terms that the question contains.
 
     Letters, figures and statistics that the question does not name do not count.
     """

@@ -70,13 +70,13 @@ NO_FINDING = re.compile(
 
 @dataclass(frozen=True)
 class ReadSentence:
-    """A sentence, read by itself.
+    """A sentence with the extractive reader's result for it alone.
 
     Attributes:
-        near: The sentence, with its likeness to the question.
-        reading: What the reader says of it.
-        covered: The share of the question's words, by weight, that it and its title hold.
-        direction: What its words say to a question about an effect: 1 yes, -1 no, 0 nothing.
+        near: The sentence, with its similarity to the question.
+        reading: The reader's reading of it.
+        covered: The share of the question's words, by weight, that it and its title contain.
+        direction: Its answer to a question about an effect, by its words: 1 yes, -1 no, 0 none.
     """
 
     near: ScoredSentence
@@ -91,12 +91,12 @@ class ReadSentence:
 
     @property
     def verdict(self) -> tuple[float, float, float]:
-        """Probabilities of yes, no and neither."""
+        """The probabilities of yes, no and neither."""
         return self.reading.verdict or (0.0, 0.0, 1.0)
 
     @property
     def head(self) -> float:
-        """The reader's verdict: above 0 for yes, below 0 for no."""
+        """The verdict as one number: above 0 for yes, below 0 for no."""
         return self.verdict[0] - self.verdict[1]
 
     @property
@@ -110,12 +110,12 @@ class ReadSentence:
 
 
 class VerdictReader:
-    """Verdicts and choices by an extractive reader.
+    """Gives verdicts on yes/no questions, and chooses among options, with an extractive reader.
 
     Args:
-        extractive: What reads.
-        sentences: What compares options with sentences.
-        threshold: Least bearing at which a passage counts for a verdict.
+        extractive: The model that reads passages.
+        sentences: Compares options with sentences.
+        threshold: Least relevance at which a passage counts for a verdict.
     """
 
     def __init__(self, extractive: ExtractiveReader, sentences: SentenceReader, threshold: float) -> None:
@@ -172,11 +172,12 @@ class VerdictReader:
     def likest(
         self, question: str, read: Sequence[ReadPassage], stated: Sequence[ReadSentence], fit: SentenceFit
     ) -> list[tuple[int, str]]:
-        """Return the sentence most like the question, as (passage, sentence); [] where a finding is as like.
+        """Return the sentence most similar to a question; [] if one of `stated` is as similar.
 
-        The reader may see no answer in a passage whose one short sentence decides: "No dogs are permitted."
+        The reader may find no answer in a passage whose one short sentence decides: "No dogs are permitted."
         """
-        stating = [each for each in sentences_of([item.source for item in read]) if not NO_FINDING.search(each.text)]
+        every = sentences_of([item.source for item in read])
+        stating = [each for each in every if not NO_FINDING.search(each.text)]
         first = next(iter(self.sentences.rank(question, stating, MAX_COMPARED)), None)
         as_like = max(item.near.score for item in stated)
         if first is None or first.score <= as_like or fit.other_subject(first.sentence.n, first.sentence.text):
@@ -217,6 +218,7 @@ class VerdictReader:
         likeness = self.sentences.agreement(question, options, ranked) if ranked else [0.0] * len(options)
 
         def worth(i: int) -> tuple[float, int]:
+            """Return the score of an option, and its place to decide ties."""
             agreed = max(yes for yes, _, _ in verdicts[i * len(chosen) : (i + 1) * len(chosen)])
             answered = max((confidence for text, confidence in answers if same_answer(text, options[i])), default=0.0)
             return round(agreed + ANSWER_WEIGHT * answered + LIKENESS_WEIGHT * likeness[i], 4), -i
@@ -225,7 +227,7 @@ class VerdictReader:
 
 
 def _says_no(question: str, finding: ReadSentence) -> bool:
-    """Return whether a finding denies the question, by an opposite direction or a negation of all that it asks about.
+    """Return whether a finding denies the question: by an opposite direction, or by negating all its content.
 
     To a question that contains a negation itself, as "Is there no sales tax?", "No" may mean either.
     """
@@ -238,7 +240,7 @@ def _says_no(question: str, finding: ReadSentence) -> bool:
 
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
-    """Return whether another document answers, too, and does not say no: then neither side is claimed."""
+    """Return whether a passage of another document answers without saying no, so that neither side is claimed."""
     own = {item.source.document_id for item in read if item.source.n == first.n}
     return any(
         item.source.document_id not in own
@@ -250,7 +252,7 @@ def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:
 
 
 def read_sentence(question: str, near: ScoredSentence, reading: PassageReading, terms: QuestionTerms) -> ReadSentence:
-    """Return a sentence with what is made of its reading and its words."""
+    """Return a sentence with the features of its reading and its words."""
     own_words = frozenset(words_by_token(f"{near.sentence.title} {near.sentence.text}"))
     return ReadSentence(near, reading, terms.share(own_words), says(question, near.sentence.text))
 

@@ -131,6 +131,7 @@ class Spacing:
         return self._resume - time.monotonic() if self._resume > deadline else 0.0
 
     def _next(self, per_second: float) -> float:
+        """Return the time at which the next request may start."""
         return max(self._last + ALLOWANCE / per_second, self._resume)
 
     @contextmanager
@@ -337,7 +338,7 @@ class EntrezClient:
         raise PubMedUnavailable(f"NCBI {reason} ({utility}, attempt {attempt} of {self._attempts})", help=_HELP)
 
     def _reply(self, utility: str, sent: dict[str, str], deadline: float) -> bytes:
-        """Return the body of one reply.
+        """Send one request to NCBI, and return the reply's body.
 
         Raises:
             PubMedError: A permanent failure.

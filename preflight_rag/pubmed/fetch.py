@@ -67,6 +67,8 @@ class FetchResult:
 
 @dataclass
 class _Harvest:
+    """The documents and problems found by all sources so far."""
+
     documents: list[Document] = field(default_factory=list)
     rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -119,6 +121,7 @@ def fetch_documents(
     }
 
     def harvest(source: _Source, ids: Sequence[str]) -> None:
+        """Fetch a source's documents and add them to the result."""
         for start in range(0, len(ids[:per_database]), source.batch):
             batch = ids[start : min(start + source.batch, per_database)]
             if not _take(client, source, batch, full_text, end, harvests[source.origin]):
@@ -158,6 +161,7 @@ class _Search:
         self._found, self._failed = found, False
 
     def __call__(self, expression: str) -> tuple[Sequence[str], int, str]:
+        """Search one source for an expression, and record the rung."""
         if self._failed:
             return (), 0, ""
         expression = self._filter.format(expression)

@@ -81,6 +81,7 @@ def search_together(
         last_round = len(wanting) < len(searches)
 
         def try_in(name: str, expression: str = expression) -> None:
+            """Try an expression in one collection."""
             found, hits, note = searches[name](expression)
             ids[name].update(dict.fromkeys(found))
             rungs[name].append(SearchExpression(where=name, expression=expression, hits=hits, note=note))

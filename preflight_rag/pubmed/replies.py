@@ -139,6 +139,7 @@ def _notes(root: _Element) -> Iterator[str]:
 
 
 def _text(root: _Element, name: str) -> str:
+    """Return the text of an element's child; "" without one."""
     return " ".join((root.findtext(name) or "").split())
 
 

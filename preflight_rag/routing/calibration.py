@@ -38,12 +38,12 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class CalibrationCase:
-    """A question's features, and whether it was an issue.
+    """A question's features, and whether its key passage was at risk.
 
     Attributes:
-        values: Its features by name.
-        issue: Passages of its documents are among those retrieved, and all stand below the reader's first three.
-        absent: None is among them, which is no issue: reading in parts finds nothing either.
+        values: The features by name.
+        issue: Whether passages of its documents were retrieved, but all below the reader's first three.
+        absent: Whether no such passage was retrieved; that is no issue, because reading in parts would not help.
     """
 
     values: Mapping[str, float]
@@ -53,10 +53,7 @@ class CalibrationCase:
 
 @dataclass(frozen=True)
 class Operation:
-    """How a model performs on questions, by their weights: shares in [0, 1].
-
-    None where there is nothing to divide by.
-    """
+    """A model's performance on questions, by their weights: shares in [0, 1]; None if they cannot be computed."""
 
     threshold: float
     flagged: float
@@ -66,15 +63,15 @@ class Operation:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A library's own model beside the one used before.
+    """A library's own model, compared with the one used before.
 
     Attributes:
-        model: What was fitted.
-        questions: How many there were.
-        issues: How many of them were issues.
-        made: Whether the questions were made of the library's own passages.
-        before: Of the model that served before, on these questions; None where only the IoU rule served.
-        after: Of the new model, each question judged by a model fitted without it (5 folds).
+        model: The fitted model.
+        questions: Number of questions.
+        issues: Number of questions that were issues.
+        made: Whether the questions were made from the library's own passages.
+        before: The performance of the former model.
+        after: The performance of the fitted model.
     """
 
     model: RiskModel
@@ -132,6 +129,7 @@ def calibrate(
     full = not made and len(cases) >= FULL_REFIT
 
     def fitted(some: Sequence[CalibrationCase]) -> RiskModel:
+        """Return the model fitted to some of the cases."""
         values, truth = [case.values for case in some], [case.issue for case in some]
         if full:
             return fit(values, truth, [""] * len(some), grounds=grounds, embedder=revision, recall=recall)
@@ -153,10 +151,10 @@ def calibrate(
 
 
 def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> None:
-    """Raise for too few questions, and for documents that the library does not hold.
+    """Raise an error if there are too few questions, or the library lacks their documents.
 
     Raises:
-        UsageError: As above.
+        UsageError: One of the two.
     """
     if len(questions) < FEWEST_QUESTIONS:
         raise UsageError(
@@ -175,7 +173,7 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
 def measure(
     questions: Sequence[KnownQuestion], retrieve: Retrieve, progress: Progress = lambda done, total: None
 ) -> list[CalibrationCase]:
-    """Return the features and the truth of each question."""
+    """Return each question's features, and whether it was an issue."""
     cases = []
     for done, known in enumerate(questions, 1):
         refs, sources = retrieve(known.question)
@@ -186,10 +184,10 @@ def measure(
 
 
 def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
-    """Return whether passages of the documents were retrieved, and the first of them stands below the reader's third.
+    """Return whether passages of the documents were retrieved, and the first of them is below the reader's third.
 
-    BriefContext (section 5.3) asks this of the dense ranking. Its point is where a model loses what it reads, so here
-    it is asked of the order in which the passages stand in the prompt.
+    BriefContext (section 5.3) asks this of the dense ranking. The point is where a model loses what it reads, so
+    here the order of the prompt is used.
     """
     return min(_places(refs, documents), default=0) > TOP
 
@@ -200,6 +198,7 @@ def is_absent(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
 
 
 def _places(refs: Sequence[PassageRef], documents: frozenset[str]) -> list[int]:
+    """Return the places, from 1, at which passages of the documents were retrieved."""
     return [ref["rank"] for ref in refs if ref["document_id"] in documents]
 
 
@@ -208,6 +207,7 @@ def turn_passages(library: Collection, settings: Settings) -> Retrieve:
     from preflight_rag.library.search.retrieval import retrieve_passages
 
     def retrieve(question: str) -> Retrieved:
+        """Return the passages for a question, as a turn retrieves them."""
         found = retrieve_passages(library, [question], settings)
         return found.references(), found.sources()
 
@@ -228,7 +228,7 @@ def made_weights(cases: Sequence[CalibrationCase]) -> np.ndarray:
 def _operation(
     flags: Sequence[bool], cases: Sequence[CalibrationCase], rows: np.ndarray, threshold: float
 ) -> Operation:
-    """Return how flags perform on the cases, whose weights are `rows`."""
+    """Return the performance of a model's flags on the cases, weighted by `rows`."""
     flagged = [flag * row for flag, row in zip(flags, rows.tolist(), strict=True)]
     issues = sum(row for case, row in zip(cases, rows.tolist(), strict=True) if case.issue)
     found = sum(share for case, share in zip(cases, flagged, strict=True) if case.issue)

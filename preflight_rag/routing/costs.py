@@ -29,7 +29,7 @@ class WrittenTokens:
 
 @dataclass(frozen=True)
 class Cost:
-    """Calls of a model, and the tokens that it reads and writes."""
+    """The calls of a model, and the tokens that it reads and writes."""
 
     calls: int
     input_tokens: int
@@ -53,7 +53,10 @@ def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
         map_context.render(question=question, sources=[no_source]),
         reduce_context.render(question=question, extracts=[Extract("")]),
     )
-    plain, mapped, reduced = (sum(reader.count_tokens(str(m.text)) for m in messages) for messages in prompts)
+    tokens = []
+    for messages in prompts:
+        tokens.append(sum(reader.count_tokens(str(message.text)) for message in messages))
+    plain, mapped, reduced = tokens
     return plain, mapped, reduced
 
 
@@ -86,11 +89,9 @@ def cost(
 
 
 def written_by(extracts: Sequence[int], answer: int) -> WrittenTokens:
-    """Return what a turn's model wrote, by the tokens of its extracts and its answer.
+    """Return the tokens that a turn's model wrote, for its extracts and its answer.
 
-    Missing parts have the usual length.
-
-    What it did not write is as usual.
+    Parts that it did not write get the usual length.
     """
     of_extracts = sum(extracts) / len(extracts) if extracts else USUAL.extract
     return WrittenTokens(of_extracts, answer or USUAL.answer)
@@ -104,7 +105,7 @@ def saved(
     partition_size: int,
     written: WrittenTokens = USUAL,
 ) -> Saved:
-    """Return how much more the other route would have cost than the one taken, both by the cost model."""
+    """Return how much more the alternative route would have cost than the chosen one, by the cost model."""
     if route not in ("plain", "map_reduce") or not passage_tokens:
         return Saved(why="no route was compared")
     other = "map_reduce" if route == "plain" else "plain"

@@ -108,6 +108,7 @@ def decide(
     prediction = predict_loss(question, refs, sources, settings, risk_model, terms, profile)
 
     def decision(name: RouteName, reason: str, *, forced: bool = False) -> RouteDecision:
+        """Return a decision with the numbers computed so far."""
         return RouteDecision(
             name=name,
             reason=reason,
@@ -149,22 +150,10 @@ def decide_early(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> tuple[RouteDecision, bool]:
-    """Return the route of a turn with a language model, and whether the reader has still to compare the answers.
+    """Return the route of a turn with a language model, and whether the passages' answers are still to be compared.
 
-    Reading the passages takes longer than everything else before the model's first call. Where the route is forced they
-    are not read for it. Where the other signals say plain, the model may begin while they are read, and `decide` says
-    then whether it was right to (one call is given up where it was not). Where these say COrg the reader is waited for,
-    which often says otherwise; and for map/reduce, of which many calls would be given up.
-
-    Args:
-        question: As `decide` takes it; so are all others.
-        refs: The passages.
-        sources: Their texts.
-        settings: Of the turn.
-        risk_model: Of the collection.
-        extractive: What reads.
-        terms: Of the passages.
-        profile: Of the model.
+    Reading the passages takes longer than everything else before the model's first call, so it is left to run beside
+    that call. If the route is forced, they are not read.
     """
     early = decide(question, refs, sources, settings, risk_model, terms=terms, profile=profile)
     if extractive is None or early.forced or not refs or not settings.corg:
@@ -183,7 +172,7 @@ def predict_loss(
     terms: Sequence[PassageTerms] | None = None,
     profile: ModelProfile = UNMEASURED,
 ) -> LossPrediction:
-    """Predict by the rule that the settings name; by the IoU rule where there is no calibrated model."""
+    """Predict whether the answer may be lost among the passages, by the calibrated rule or by IoU."""
     top_n, threshold = settings.top_n, settings.threshold
     iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
@@ -198,9 +187,9 @@ def predict_loss(
 
 
 def comparing(corg: CorgSignals, settings: Settings) -> str:
-    """Return why the passages are to be compared by COrg, in words; empty where that is not worth its calls.
+    """Return the reason why COrg should compare the passages; "" if its calls are not worth it.
 
-    Beside the paper's rule the score alone decides: what answers are worth is no part of that.
+    Under the paper's rule (`iou`) only the score decides; the expected value of the calls is ignored.
     """
     why = "; ".join(corg.fired) or "passages may contradict each other"
     if settings.preflight == "iou":
@@ -216,7 +205,7 @@ def comparing(corg: CorgSignals, settings: Settings) -> str:
 
 
 def _fallback(risk_model: RiskModel | None) -> str:
-    """Return why the IoU rule decides although the calibrated one is set."""
+    """Return why the IoU rule decides although the calibrated one is configured."""
     if risk_model is None:
         return "nothing is calibrated for the library's embedder, so the rankings are compared: "
     return "the passages come without their places in the collection's rankings, so these are compared: "
@@ -251,7 +240,7 @@ def _calibrated(
 def _grounds(
     model: RiskModel, values: Mapping[str, float], risk: float, value: PartsValue, profile: ModelProfile, lost: bool
 ) -> str:
-    """Return the reason in words: what the rankings show, what this model loses, and what parts would gain and cost."""
+    """Return the reason in words: the rankings' features, the model's losses, and the gain and cost of parts."""
     named = model.strongest_signals(values, risky=lost)
     strongest = [FEATURES[name].risky if lost else FEATURES[name].safe for name in named]
     of = f"{profile.model} loses" if profile.model else f"{profile.grounds} lost"
@@ -264,7 +253,7 @@ def _grounds(
 
 
 def dense_order(refs: Sequence[PassageRef]) -> list[int]:
-    """Return the passages' ranks in the dense ranking's order (R_LLM of equation 1); by cosine where it lacks some."""
+    """Return the passages' ranks in dense order (R_LLM of equation 1); by cosine if some have no dense rank."""
     places = [ref.get("dense_rank") for ref in refs]
     # A passage without a place, as of a user's own retriever, cannot be put among those that have one.
     ranked = [(place, ref) for place, ref in zip(places, refs, strict=True) if place is not None]
@@ -295,7 +284,7 @@ def rank_agreement(a: Sequence[Hashable], b: Sequence[Hashable], top_n: int) -> 
 def partition(count: int, size: int, most: int | None = None) -> list[list[int]]:
     """Return ranks 1 to `count` in runs of nearly equal length, at most `size` each.
 
-    Where that takes more than `most` runs, the runs are longer.
+    If that takes more than `most` runs, the runs are longer.
     """
     parts = min(ceil(count / size), most or count)
     bounds = [round(i * count / parts) for i in range(parts + 1)] if parts else []
@@ -303,14 +292,14 @@ def partition(count: int, size: int, most: int | None = None) -> list[list[int]]
 
 
 def conversation_route(talk: Talk, settings: Settings) -> RouteDecision:
-    """Return the route without retrieval, and why."""
+    """Return the route of a message that needs no retrieval, with the reason."""
     reason = TALK_REASONS.get(talk.kind, f"the message is small talk ({talk.kind})")
     reason = f"{reason}: nothing is searched for"
     return RouteDecision(name="conversation", reason=reason, top_n=settings.top_n, threshold=settings.threshold)
 
 
 def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
-    """Return the route of a question about the documents themselves, and why."""
+    """Return the route of a question about the documents themselves, with the reason."""
     asked = "which documents there are" if lookup.kind == "listing" else "what is known of a document"
     if lookup.kind == "listing" and lookup.topic:
         asked = f"which documents mention “{lookup.topic}”"
@@ -319,10 +308,7 @@ def lookup_route(lookup: Lookup, settings: Settings) -> RouteDecision:
 
 
 def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
-    """Return a sentence about the partitions that could not be read, given their states.
-
-    Return "" when all were read.
-    """
+    """Return a sentence about the partitions that could not be read, given their states; "" if all were read."""
     failed = sum(extract["failed"] for extract in extracts)
     if not failed:
         return ""
@@ -331,29 +317,29 @@ def unread_note(extracts: Sequence[Mapping[str, Any]]) -> str:
 
 
 def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]) -> str:
-    """Return the route that a turn is on: the one decided, or the dearer one to which it escalated."""
+    """Return the current route of a turn: the one decided, or the one to which it escalated since."""
     return escalations[-1]["to"] if escalations else str(decision.get("name"))
 
 
 def is_off_topic(decision: Mapping[str, Any]) -> bool:
-    """Return whether the preflight has seen that nothing that was found bears on the question."""
+    """Return whether the preflight found that no retrieved passage is relevant to the question."""
     return bool(decision.get("signals", {}).get(OFF_TOPIC))
 
 
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:
-    """Return whether the preflight chose this route freely, and the turn has not escalated yet."""
+    """Return whether the preflight chose this route without being forced, and the turn has not escalated yet."""
     return decision.get("name") == route and not decision.get("forced") and not escalations
 
 
 def back_to_plain(route: str, refs: Sequence[PassageRef], first: Sequence[int]) -> Escalation:
-    """Return the escalation from a route without a result to reading the first-ranked passages at once."""
+    """Return the escalation from a route without a result to reading the first passages in one call."""
     failed = "no part of the passages could be read" if route == "map_reduce" else "no group could be answered"
     few = f"the first {len(first)} of {len(refs)}" if len(first) < len(refs) else f"all {len(refs)}"
     return {"from": route, "to": "plain", "reason": f"{failed}; {few} passages were read at once instead"}
 
 
 def plain_stands(route: str, kept: str) -> Escalation:
-    """Return the step back from a route without a result to the answer that the turn had before.
+    """Return the escalation from a route without a result back to the answer that the turn had before.
 
     `kept` is the route of that answer.
     """
@@ -362,16 +348,13 @@ def plain_stands(route: str, kept: str) -> Escalation:
 
 
 def fallback_note(escalations: Sequence[Escalation]) -> str:
-    """Return a sentence about a route that gave no result.
-
-    Return "" where the turn ended on its chosen route.
-    """
+    """Return a sentence about a route that gave no result; "" if the turn ended on its chosen route."""
     last = escalations[-1] if escalations else None
     return f"\n\nNote: {last['reason']}." if last and is_fallback(last) and not last.get("silent") else ""
 
 
 def is_fallback(step: Escalation) -> bool:
-    """Return whether a step led back to a cheaper route."""
+    """Return whether an escalation led back to a cheaper route."""
     order = ("plain", "map_reduce", "corg")
     return order.index(step["to"]) < order.index(step["from"])
 
@@ -393,10 +376,10 @@ def differing(answers: Sequence[str], options: Sequence[str] = ()) -> tuple[str,
 
 
 def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
-    """Return the escalation of a reduced answer to COrg, where partitions answer differently for the same thing.
+    """Return the escalation to COrg if partitions answered differently about the same thing; else None.
 
-    That they do is read off their answers, and that it is for the same thing is what the reader says of them: answers
-    for several things, or for several years and groups, are for `reduce` to keep apart.
+    That they differ is decided by comparing their answers; that they are about the same thing is what the reader
+    says. Answers for several things, years or groups are left to `reduce`.
     """
     apart = differing(answers)
     if not (draft.found and draft.disputed and apart):
@@ -406,11 +389,10 @@ def contradiction(draft: Draft, answers: Sequence[str]) -> Escalation | None:
 
 
 def unmentioned(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
-    """Return the question's exact strings if no passage contains any of them.
+    """Return the question's exact strings if no passage contains any of them; else ().
 
-    One of them must name a single thing for certain; otherwise ().
-
-    A collection that finds phrases puts passages that hold one first, so that what none of them has is in no document.
+    One of them has to identify a single thing, such as a part number. A collection with a phrase index puts passages
+    with such a string first, so the strings are in no document at all then.
     """
     strings = exact_strings(question)
     texts = [f"{source.title} {source.source} {source.text}" for source in sources]

@@ -48,12 +48,12 @@ COMPARE_GAIN, COMPARE_CALLS = 0.194, 2.18
 
 @dataclass(frozen=True)
 class Look:
-    """How sure the extractive reader has to be of an uncited passage to have it read again, and what that brings.
+    """A threshold for rereading uncited passages, and what rereading brings.
 
     Attributes:
-        sure: Least probability that the passage answers.
-        notices: Share of wrong answers that are read again then, in [0, 1].
-        alarms: Share of right answers that are, too.
+        sure: Least probability, by the extractive reader, that an uncited passage answers.
+        notices: Share of wrong answers for which passages are reread then, in [0, 1].
+        alarms: Share of right answers for which they are, too.
     """
 
     sure: float
@@ -71,12 +71,12 @@ REACHES = 0.92
 
 @dataclass(frozen=True)
 class CompareValue:
-    """What COrg is expected to bring for one question.
+    """The expected benefit of COrg for one question.
 
     Attributes:
-        gain: Right answers more than by plain reading, in [-1, 1].
-        calls: Calls more.
-        limit: The score from which on it is worth its calls, in [0, 1].
+        gain: Additional right answers compared with plain reading, in [-1, 1].
+        calls: Additional calls.
+        limit: The score from which COrg is worth these calls, in [0, 1].
     """
 
     gain: float
@@ -85,12 +85,12 @@ class CompareValue:
 
 
 def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> CompareValue:
-    """Return what COrg is expected to bring, and from which score on it is worth its calls.
+    """Return the expected benefit of COrg, and the score from which its calls are worth it.
 
     Args:
-        score: Probability that the passages need it (`corg.signals`).
-        usual_limit: The score from which on it is at a thoroughness of one half; 0 is always, 1 never.
-        thoroughness: In [0, 1]: 0 never compares, 1 wherever anything is gained by it.
+        score: Probability that the passages need COrg (`corg.signals`).
+        usual_limit: The limit at a thoroughness of one half; 0 means always, 1 never.
+        thoroughness: In [0, 1]: at 0 COrg is never used, at 1 wherever it gains anything.
     """
     worth = calls_per_right_answer(thoroughness) * COMPARE_WORTH / USUAL_WORTH
     if not 0 < usual_limit < 1 or not worth:  # asked for always or never, whatever it brings
@@ -141,12 +141,13 @@ def parts_value(
 
 
 def choose_look(profile: ModelProfile, passages: int, partitions: int, thoroughness: float) -> Look:
-    """Return the look at a plain answer that is worth most for a model, at the usual risk."""
+    """Return the threshold for rereading uncited passages that is worth most for a model, at the usual risk."""
     worth = calls_per_right_answer(thoroughness)
     if worth == inf:
         return LOOKS[-1]
 
     def value(look: Look) -> float:
+        """Return the expected right answers minus the price of the calls."""
         regained, calls = _looking(profile, look, _first(profile, USUAL_RISK, passages), partitions)
         return regained * worth - calls
 
@@ -154,13 +155,13 @@ def choose_look(profile: ModelProfile, passages: int, partitions: int, thoroughn
 
 
 def lost_share(profile: ModelProfile, passages: int) -> float:
-    """Return the share of answers that a model loses where the key passage of so many stands below the first three."""
+    """Return the share of answers that a model loses if the key passage is not among the first three."""
     top, low = _by_place(profile, passages)
     return max(0.0, top - low)
 
 
 def calls_per_right_answer(thoroughness: float) -> float:
-    """Return how many calls one more right answer is worth: 0 at a thoroughness of 0, infinitely many at 1."""
+    """Return how many calls one more right answer may cost: 0 at a thoroughness of 0, infinitely many at 1."""
     return inf if thoroughness >= 1 else USUAL_WORTH * thoroughness / (1 - thoroughness)
 
 
@@ -172,13 +173,13 @@ def _by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
 
 
 def _first(profile: ModelProfile, risk: float, passages: int) -> float:
-    """Return the share of right answers in one go, at a risk."""
+    """Return the share of right answers of one call over all passages, at a risk."""
     top, low = _by_place(profile, passages)
     return (1 - risk) * top + risk * low
 
 
 def _looking(profile: ModelProfile, look: Look, first: float, partitions: int) -> tuple[float, float]:
-    """Return how many more right answers and calls the look at a plain answer brings."""
+    """Return how many right answers and calls are expected in addition if uncited passages are reread."""
     kept = profile.map_reduce / profile.best if profile.best else 0.0
     itself, noticed = profile.noticed, (1 - profile.noticed) * look.notices
     regained = (itself + noticed * REACHES) * (profile.best - first) * kept - look.alarms * first * (1 - kept)
@@ -187,7 +188,7 @@ def _looking(profile: ModelProfile, look: Look, first: float, partitions: int) -
 
 
 def _gain(profile: ModelProfile, look: Look, risk: float, passages: int, partitions: int) -> tuple[float, float]:
-    """Return how many more right answers and calls reading in parts brings, at a risk."""
+    """Return the additional right answers and calls of reading in parts, at a risk."""
     first = _first(profile, risk, passages)
     regained, calls = _looking(profile, look, first, partitions)
     return profile.map_reduce - first - regained, partitions - calls
@@ -196,7 +197,7 @@ def _gain(profile: ModelProfile, look: Look, risk: float, passages: int, partiti
 def _limit(safe: float, low: float) -> float:
     """Return the risk at which the value of parts reaches zero.
 
-    The value is linear between no risk and a certain loss.
+    The value is linear between `safe`, its value at no risk, and `low`, its value at a certain loss.
     """
     if safe >= 0 and low >= 0:
         return 0.0

@@ -59,9 +59,9 @@ def read_questions(path: Path) -> list[KnownQuestion]:
 
 
 def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[KnownQuestion]:
-    """Make at most `count` questions, each from a passage of its own; a seed gives the same ones again.
+    """Make at most `count` questions, each from another passage; the same seed gives the same questions.
 
-    Passages come in the order of their shuffled ids; one without a long sentence makes no question.
+    Passages are taken in the order of their shuffled ids; a passage without a long sentence is skipped.
     """
     ids = library.all_passage_ids()
     random.Random(seed).shuffle(ids)  # noqa: S311
@@ -77,7 +77,7 @@ def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[Kn
 
 
 def _question(text: str, kept: int, rng: random.Random) -> str:
-    """Return `kept` words of one of the text's longer sentences, in their order; "" where there is none."""
+    """Return `kept` words of one of the text's longer sentences, in their order; "" if there is no such sentence."""
     sentences = [text[slice(*span)] for span in sentence_spans(text)]
     long = [sentence for sentence in sentences if len(set(words(sentence))) >= FEWEST_TERMS]
     if not long:
@@ -88,6 +88,7 @@ def _question(text: str, kept: int, rng: random.Random) -> str:
 
 
 def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
+    """Yield the questions in lines of JSON."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -102,6 +103,7 @@ def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
 
 
 def _tab_separated(text: str, name: str) -> Iterator[KnownQuestion]:
+    """Yield the questions in tab-separated lines."""
     for number, row in enumerate(csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
         if not any(cell.strip() for cell in row):
             continue
@@ -110,6 +112,7 @@ def _tab_separated(text: str, name: str) -> Iterator[KnownQuestion]:
 
 
 def _known(question: object, documents: Sequence[object], place: str) -> KnownQuestion:
+    """Return a question with its documents, or raise an error that names its place in the file."""
     ids = frozenset(str(name) for name in documents if str(name).strip())
     if not isinstance(question, str) or not question.strip() or not ids:
         raise UnreadableDocument(f"{place} has no question with document ids", help=FORM)

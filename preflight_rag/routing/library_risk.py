@@ -22,9 +22,10 @@ FILE = "preflight.json"
 
 
 def risk_model_of(library: Collection) -> RiskModel | None:
-    """Return the risk model of a collection; None where none was calibrated for its embedder.
+    """Return the risk model of a collection; None if none was calibrated for its embedder.
 
-    The shipped one was fitted on whole collections, so it does not serve one of which only a part is known.
+    The shipped model was fitted on whole collections, so it is not used for a collection of which only a part is
+    known.
 
     Raises:
         LibraryCorrupt: As `risk_model`.
@@ -71,6 +72,7 @@ def write_model(folder: Path, model: RiskModel) -> Path:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, _changed: int, _size: int) -> RiskModel:
+    """Return the model in a file, cached until the file changes."""
     try:
         return RiskModel.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
@@ -78,4 +80,5 @@ def _read(path: Path, _changed: int, _size: int) -> RiskModel:
 
 
 def _way_out(path: Path) -> str:
+    """Return the advice for a model that cannot be used."""
     return f"Run `preflight calibrate --library {path.parent}` again, or delete the file"

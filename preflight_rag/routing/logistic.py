@@ -74,11 +74,12 @@ def fit_line(scores: np.ndarray, y: np.ndarray, rows: np.ndarray, *, prior: floa
 def _fitted(
     design: np.ndarray, y: np.ndarray, rows: np.ndarray, penalties: np.ndarray, centre: np.ndarray, least: list[float]
 ) -> np.ndarray:
-    """Return the weights of least loss: that of the rows plus the weights' squared distances from `centre`."""
+    """Return the weights with the least loss: that of the rows plus their penalised distance from `centre`."""
     import numpy as np
     from scipy.optimize import minimize
 
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the loss at some weights, and its gradient."""
         scores, away = design @ at, at - centre
         value = (rows * (np.logaddexp(0, scores) - y * scores)).sum() + (penalties * away**2).sum() / 2
         return float(value), design.T @ (rows * (sigmoid(scores) - y)) + penalties * away

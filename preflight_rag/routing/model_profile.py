@@ -31,18 +31,18 @@ is counted on until the model was measured: what it loses may then all be stated
 
 @dataclass(frozen=True)
 class ModelProfile:
-    """How often a model answers correctly, by the place of the passage that answers.
+    """A model's share of right answers by the place of the passage with the answer.
 
     Attributes:
         model: The model's name; empty for the profile of a model that was not measured.
-        grounds: What was measured, as a decision's reason says it.
-        plain: Place of the key passage, from 0 (the first of the passages) to 1 (the last), to the share of right
-            answers in [0, 1] where all passages are read at once; by ascending place, at least two places.
-        map_reduce: Share of right answers where the passages are read in parts, over all places.
-        noticed: Share of the answers that plain reading loses which show it themselves (`NOTICED`), in [0, 1].
-        counts: Questions behind each share of `plain`, in their order; empty where only shares are known.
-        tokens: Tokens that the model read and wrote while it was measured.
-        seconds: Seconds that it took.
+        grounds: The source of the measurement, for a decision's reason.
+        plain: Share of right answers in [0, 1] by the key passage's place, from 0 (the first passage) to 1 (the
+        last), if all passages are read in one call; by ascending place, at least two places.
+        map_reduce: Share of right answers if the passages are read in parts, over all places.
+        noticed: Share of the answers lost by plain reading whose loss is noticeable (`NOTICED`), in [0, 1].
+        counts: Number of questions behind each share of `plain`, in their order; empty if only shares are known.
+        tokens: Tokens that the model read and wrote during the measurement.
+        seconds: Duration of the measurement.
     """
 
     model: str
@@ -112,7 +112,7 @@ answer more (59.43 %) than plain reading at its best place is not counted on: an
 
 
 def profile_of(model: str) -> ModelProfile:
-    """Return a model's measured profile; for a model that was not measured, the usual one.
+    """Return a model's measured profile; a typical profile for a model that was not measured.
 
     Raises:
         UsageError: The file with the measurement cannot be read.
@@ -133,7 +133,7 @@ def profile_of(model: str) -> ModelProfile:
 
 
 def profile_of_reader(reader: Reader | None) -> ModelProfile:
-    """Return the profile of the model behind a reader; a reader without a model has none of its own."""
+    """Return the profile of the model behind a reader; a typical one for a reader without a model."""
     return UNMEASURED if reader is None or reader.by_rule else profile_of(reader.name)
 
 

@@ -43,11 +43,11 @@ RELEVANT = 0.5
 
 @dataclass(frozen=True)
 class PassageRelevance:
-    """How much the passages have to do with the question.
+    """How relevant the passages are to the question.
 
     Attributes:
-        nearness: Of the nearest passage, in [0, 1].
-        is_none: Whether none bears on it.
+        nearness: The relevance of the nearest passage, in [0, 1].
+        is_none: Whether no passage is relevant.
     """
 
     nearness: float
@@ -62,18 +62,19 @@ def bearing_of(
     *,
     measured: bool,
 ) -> PassageRelevance:
-    """Return how much the passages have to do with the question; only where that is in doubt are they read.
+    """Return how relevant the passages are to the question; they are only read if that is in doubt.
 
     Args:
         question: The standalone question.
         refs: The passages.
         sources: Their texts, in the same order.
-        extractive: What reads them; without it what is in doubt is taken to bear on the question.
-        measured: Whether the cosines are those of the embedder that the limits were set with.
+        extractive: The model that reads them; without it, doubtful passages count as relevant.
+        measured: Whether the cosines are those of the embedder for which the limits were set.
     """
     read = readings(question, refs, sources)
     nearness = max((reading.nearness for reading in read), default=0.0)
-    if not read or any(language_of(text) not in READ_LANGUAGES for text in (question, *(s.text for s in sources))):
+    texts = [question, *(source.text for source in sources)]
+    if not read or any(language_of(text) not in READ_LANGUAGES for text in texts):
         return PassageRelevance(nearness, is_none=False)
     if _names_subject(question, sources):
         return PassageRelevance(nearness, is_none=False)
@@ -87,9 +88,9 @@ def bearing_of(
 
 
 def _names_subject(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage has the name, the code or the abbreviation that is all the question asks about.
+    """Return whether a passage contains the name, code or abbreviation that is all the question asks about.
 
-    Words such as "stand for" are in no passage, and weigh as much as the name by their rarity.
+    Other words of such a question ("stand for") are in no passage, and would weigh as much as the name.
     """
     subject = asked_abbreviation(question) or only_subject(question)
     texts = [f"{source.title} {source.text}" for source in sources] if subject else []
@@ -97,7 +98,7 @@ def _names_subject(question: str, sources: Sequence[Source]) -> bool:
 
 
 def _sees_nothing(question: str, sources: Sequence[Source], extractive: ExtractiveReader) -> bool:
-    """Whether a reader finds no passage that should be found for a question, and none that answers it."""
+    """Return whether a reader finds no passage that is relevant to a question, and none that answers it."""
     try:
         found = extractive.read(pairs(question, sources))
     except ExtractiveReaderError:

@@ -49,13 +49,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class GapQuestion:
-    """A question whose answer stands in exactly one of its passages.
+    """A question whose answer is in exactly one of its passages.
 
     Attributes:
-        question: What is asked.
-        value: The number or date that was taken out.
-        key: The passage that holds it.
-        others: Passages that do not, nearest to the sentence first.
+        question: The question.
+        value: The number or date that was taken out of its sentence.
+        key: The passage with the value.
+        others: Passages without it, the nearest to the sentence first.
     """
 
     question: str
@@ -75,14 +75,14 @@ class GapQuestion:
 
 @dataclass
 class Score:
-    """Counts the readings that were to be made, those that ended with a reply, and the right answers among these."""
+    """Counts the readings that were started, those that ended with a reply, and the right answers."""
 
     wanted: int = 0
     asked: int = 0
     right: int = 0
 
     def count(self, is_right: bool) -> None:
-        """Add one answer."""
+        """Count one answer as right or wrong."""
         self.asked += 1
         self.right += is_right
 
@@ -94,19 +94,19 @@ class Score:
 
 @dataclass
 class Profiling:
-    """What was measured of a model, and what could not be.
+    """The measured scores of a model, and what could not be measured.
 
     Attributes:
         model: The model's name.
-        grounds: What the questions are of.
+        grounds: The source of the questions.
         places: The score of each of `PLACES`.
-        parts: Of reading in parts.
-        lost: Wrong answers of plain reading.
-        noticed: Those of them that show it themselves.
-        cut: Replies without an end, judged by what there is of them.
-        failures: Why readings ended without a reply, and how many.
-        spent: What the calls cost, also those that failed.
-        seconds: How long all of it took.
+        parts: The score of reading in parts.
+        lost: Number of wrong answers of plain reading.
+        noticed: Number of these that would have been noticed.
+        cut: Number of incomplete replies, judged by their beginning.
+        failures: The reasons why readings ended without a reply, with their numbers.
+        spent: The cost of all calls, also of failed ones.
+        seconds: The duration of the measurement.
     """
 
     model: str
@@ -127,16 +127,16 @@ class Profiling:
 
     @property
     def wanted(self) -> int:
-        """Readings that were begun."""
+        """The number of readings that were started."""
         return sum(score.wanted for score in self.scores)
 
     @property
     def replied(self) -> int:
-        """Readings that ended with a reply that can be judged."""
+        """The number of readings with a reply that can be judged."""
         return sum(score.asked for score in self.scores)
 
     def profile(self) -> ModelProfile | None:
-        """Return the model's profile; None where some place, or reading in parts, has no answer at all."""
+        """Return the model's profile; None if a place, or reading in parts, has no answer at all."""
         if not all(score.asked for score in self.scores):
             return None
         return ModelProfile(
@@ -152,10 +152,10 @@ class Profiling:
 
 
 def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> list[GapQuestion]:
-    """Make at most `count` questions from the library's sentences; a seed gives the same ones again.
+    """Make at most `count` questions from the library's sentences; the same seed gives the same questions.
 
     Raises:
-        UsageError: The library is too small, or none of its sentences serves.
+        UsageError: The library is too small, or has no suitable sentence.
     """
     ids = library.all_passage_ids()
     random.Random(seed).shuffle(ids)  # noqa: S311
@@ -183,20 +183,20 @@ async def profile_model(
     settings: Settings | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Profiling:
-    """Ask a model every question with the key passage at every place, at once, and one time in parts.
+    """Ask a model each question with the key passage at each place, in one call, and once in parts.
 
-    A reply without an end is judged by what there is of it, as in a turn. A model that gives none at all to the first
-    question is not asked the others: each may take as long as a call is given.
+    An incomplete reply is judged by its beginning, as in a turn. If the model gives no reply to the first question,
+    the others are not asked, because each call may take until the timeout.
 
     Args:
-        reader: The model's.
-        questions: As `make_gap_questions` gives them.
-        grounds: What the questions are of, as a decision's reason says it.
-        settings: `partition_size` is that of the parts.
-        progress: Called with what was asked and what there is to ask.
+        reader: The reader of the model.
+        questions: Questions from `make_gap_questions`.
+        grounds: The source of the questions, for a decision's reason.
+        settings: `partition_size` is the size of the parts.
+        progress: Called with the number of readings done, and of all.
 
     Raises:
-        ModelError: The model cannot be asked: its server, its key or its name is wrong.
+        ModelError: The model cannot be called: its server, its key or its name is wrong.
     """
     began, settings = time.monotonic(), settings or Settings()
     found = Profiling(reader.name, grounds)
@@ -224,10 +224,10 @@ async def profile_model(
 
 
 async def _judged(found: Profiling, score: Score, reading: Awaitable[Reply[Draft]]) -> Draft | None:
-    """Return what a reading gives, or the beginning of it, and count it; None where there is nothing.
+    """Return the draft of a reading, or its beginning, and count it; None if there is none.
 
     Raises:
-        ModelError: No other call would succeed either.
+        ModelError: Any other call would fail, too.
     """
     score.wanted += 1
     try:
@@ -247,10 +247,10 @@ async def _judged(found: Profiling, score: Score, reading: Awaitable[Reply[Draft
 
 
 async def _in_parts(reader: Reader, question: str, sources: Sequence[Source], settings: Settings) -> Reply[Draft]:
-    """Return the answer reduced from the parts' extracts; a part that gives none is left out, as in a turn.
+    """Return the answer reduced from the parts' extracts; a part without one is left out, as in a turn.
 
     Raises:
-        ModelError: No part could be read, or no answer was made of them.
+        ModelError: No part could be read, or they could not be reduced to an answer.
     """
     spent, extracts, failed, read = Usage(), [], None, 0
     for number, ranks in enumerate(partition(len(sources), settings.partition_size), 1):
@@ -313,4 +313,5 @@ def _stands_alone(value: str, text: str) -> bool:
 
 
 def _folded(text: str) -> str:
+    """Return a text in lower case without commas, with single spaces."""
     return " ".join(text.casefold().replace(",", "").split())

@@ -66,15 +66,15 @@ class RiskTerm:
 
 @dataclass(frozen=True)
 class RiskModel:
-    """A logistic model of the risk, and the threshold at which the route becomes map/reduce.
+    """A logistic model of the risk, and the threshold above which the route becomes map/reduce.
 
     Attributes:
-        grounds: What it was calibrated on, as a decision's reason says it.
-        embedder: Revision of the embedder that it was fitted with.
-        bias: The score where every feature has its mean.
-        terms: By feature.
+        grounds: The data that it was calibrated on, for a decision's reason.
+        embedder: Revision of the embedder with which it was fitted.
+        bias: The score if every feature has its mean.
+        terms: The terms of the score, by feature.
         threshold: In [0, 1].
-        event: What the risk is that of, a key of `EVENTS`.
+        event: The event whose risk it is, a key of `EVENTS`.
     """
 
     grounds: str
@@ -152,24 +152,25 @@ class RiskModel:
 
 
 def shipped_model() -> RiskModel:
-    """Return the shipped model that is fitted to all collections."""
+    """Return the shipped model, fitted to all collections."""
     return RiskModel.from_json(_weights()["model"])
 
 
 def shipped(embedder: str) -> RiskModel | None:
-    """Return the shipped model of an embedder, by its revision; None where none was fitted with it."""
+    """Return the shipped model for an embedder, by its revision; None if there is none."""
     model = shipped_model()
     return model if model.embedder == embedder else None
 
 
 def fold(group: str) -> RiskModel | None:
-    """Return the model that was trained without this group of collections; None where there is none."""
+    """Return the model that was trained without one group of collections; None if there is none."""
     found = _weights()["without"].get(group)
     return RiskModel.from_json(found) if found else None
 
 
 @lru_cache(maxsize=1)
 def _weights() -> dict[str, Any]:
+    """Return the shipped weights."""
     found: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
     return found
 
@@ -217,12 +218,12 @@ def recalibrate(
     prior: float = PRIOR,
     recall: float = RECALL,
 ) -> RiskModel:
-    """Return the model with new offset, slope and threshold; its weights keep their proportions.
+    """Return the model with a new offset, slope and threshold; its weights keep their proportions.
 
     Args:
-        model: What to start from.
+        model: The model to start from.
         values: The features of each question.
-        issues: Whether the first gold passage stood below the reader's first three.
+        issues: Whether the first gold passage was below the reader's first three.
         rows: Weights of the questions, (n,).
         prior: Penalty of the slope's squared distance from 1.
         recall: Share of the issues that the threshold has to find, on these questions.
@@ -238,7 +239,7 @@ def recalibrate(
 
 
 def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Sequence[float], recall: float) -> float:
-    """Return the largest threshold at which risks >= it include this share of the issues, by the questions' weights."""
+    """Return the largest threshold that includes this share of the issues, by the questions' weights."""
     found = sorted(((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True)
     wanted, so_far = recall * sum(row for _, row in found), 0.0
     for risk, row in found:

@@ -33,7 +33,7 @@ UNRANKED = 200
 
 @dataclass(frozen=True)
 class Feature:
-    """A feature's meaning, and the words of a decision's reason where it raises or lowers the risk."""
+    """A feature's meaning, and the words in a decision's reason if it raises or lowers the risk."""
 
     meaning: str
     risky: str
@@ -98,14 +98,14 @@ def risk_features(
 
 
 def has_places(refs: Sequence[PassageRef]) -> bool:
-    """Return whether the passages carry their places in a ranking of the collection; otherwise no risk is known."""
+    """Return whether the passages have ranks in a ranking of the collection; without them no risk can be predicted."""
     return any(ref.get("dense_rank") is not None for ref in refs)
 
 
 def _coverage(
     question: str, sources: Sequence[Source], top: Sequence[int], terms: Sequence[PassageTerms] | None
 ) -> dict[str, float]:
-    """Return how much of the question is missing from all passages and titles of the dense top.
+    """Return how much of the question is missing in all passages, and in the titles of the dense top.
 
     Rarity is counted among the passages.
     """
@@ -131,10 +131,7 @@ def _coverage(
 
 
 def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return which titles and which texts contain each of the terms, (t, n) each.
-
-    None where the index has cut texts off.
-    """
+    """Return which titles and texts contain each term, (t, n) each; None if the index truncated any text."""
     import numpy as np
 
     vocabulary, positions = terms[0].vocabulary, [each.position for each in terms]
@@ -153,4 +150,5 @@ def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.nd
 
 
 def _mean(values: Sequence[float]) -> float:
+    """Return the mean of values."""
     return sum(values) / len(values)

@@ -43,13 +43,12 @@ _VERDICT = re.compile(r"\W*(yes|no)\b", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class UncitedAnswer:
-    """An answer that stands in a passage which the given answer does not cite.
+    """An answer in a passage that the given answer does not cite.
 
     Attributes:
         n: The passage's number.
-        answer: What it says, where that is short; else nothing.
-        probability: How likely that answers the question, by the extractive reader.
-        likeliest: Numbers of all passages that the answer does not cite, the one that answers likeliest first.
+        answer: The answer if it is short, else "".
+        probability: The extractive reader's probability that it answers the question.
     """
 
     n: int
@@ -59,7 +58,7 @@ class UncitedAnswer:
 
 
 def least_sure(profile: ModelProfile, settings: Settings) -> float:
-    """Return how sure an answer elsewhere has to be, to speak against that of a model with this profile."""
+    """Return the least probability at which an uncited answer counts as evidence against a model's answer."""
     partitions = len(partition(PASSAGES, settings.partition_size, settings.max_partitions))
     return choose_look(profile, PASSAGES, partitions, settings.thoroughness).sure
 
@@ -67,14 +66,14 @@ def least_sure(profile: ModelProfile, settings: Settings) -> float:
 def found_elsewhere(
     question: str, draft: Draft, sources: Sequence[Source], extractive: ExtractiveReader, sure: float = LOOKS[0].sure
 ) -> UncitedAnswer | None:
-    """Return what speaks against an answer in a passage that it does not cite; None where nothing does.
+    """Return the answer in an uncited passage that speaks against the given answer; None without one.
 
     Args:
-        question: What was asked.
-        draft: The answer, with marks.
-        sources: All passages that it was made from.
-        extractive: What reads them; nothing where it cannot.
-        sure: As `least_sure` gives it for the model that answered.
+        question: The question.
+        draft: The answer, with its citation marks.
+        sources: All passages from which it was made.
+        extractive: The model that reads them; without a suitable one there is no result.
+        sure: The limit from `least_sure` for the model that answered.
     """
     cited = cited_ranks(draft.text, draft.quotes)
     if not cited:
@@ -104,7 +103,7 @@ def found_elsewhere(
 
 
 def _says(text: str, statement: Statement, kind: str) -> bool:
-    """Return whether a text says an answer, in one of its sentences; where that cannot be told, it does."""
+    """Return whether one of a text's sentences states an answer; True if that cannot be decided."""
     plain = without_marks(text)
     if kind == "verdict":
         verdict = _VERDICT.match(plain)
@@ -115,10 +114,10 @@ def _says(text: str, statement: Statement, kind: str) -> bool:
 def nothing_to_find(
     question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
 ) -> bool:
-    """Return whether passages that a plain answer found nothing in are not worth a second reading in parts.
+    """Return whether passages in which a plain answer found nothing are not worth reading again in parts.
 
-    That is so where the preflight did not expect the key passage to be lost among the others, and the extractive reader
-    sees no answer in any of them either. It has mostly read them for COrg's signals already.
+    That is so if the preflight did not expect the key passage to be lost among the others, and the extractive reader
+    finds no answer either.
     """
     if extractive is None or decision.get("signals", {}).get(LOST, 1.0):
         return False
@@ -132,13 +131,13 @@ def nothing_to_find(
 def escalation(
     draft: Draft, sources: Sequence[Source], partition_size: int, elsewhere: UncitedAnswer | None = None
 ) -> Escalation | None:
-    """Return the step that a plain answer calls for, if any.
+    """Return the escalation that a plain answer calls for; None if it stands.
 
     Args:
         draft: The answer.
-        sources: The passages that it was made from; those of one partition would be read as they were.
+        sources: Its passages; if they fit into one partition, reading them again would change nothing.
         partition_size: Passages of a partition.
-        elsewhere: What speaks against it in a passage that it does not cite.
+        elsewhere: An answer in an uncited passage that speaks against it.
     """
     left = len(uncited(draft, sources))
     if len(sources) <= partition_size or not left:
@@ -159,7 +158,7 @@ def escalation(
 
 
 def uncited(draft: Draft, sources: Sequence[Source]) -> list[int]:
-    """Return the numbers of the passages that an answer does not cite; of none that found nothing, all."""
+    """Return the numbers of the passages that an answer does not cite; all if it found nothing."""
     cited = cited_ranks(draft.text, draft.quotes) if draft.found else []
     return [source.n for source in sources if source.n not in cited]
 
@@ -167,9 +166,9 @@ def uncited(draft: Draft, sources: Sequence[Source]) -> list[int]:
 def second_partitions(
     draft: Draft, sources: Sequence[Source], size: int, most: int, elsewhere: UncitedAnswer | None = None
 ) -> list[list[int]]:
-    """Return the partitions of what is read again: the passages that an answer does not cite.
+    """Return the partitions of the passages to read again: those that the answer does not cite.
 
-    Where it is an answer elsewhere that calls for it, one part of those that answer likeliest.
+    If another passage's answer is the reason, one partition of the passages most likely to answer.
     """
     if elsewhere is not None:
         return [sorted(elsewhere.likeliest[:size])]
@@ -181,7 +180,7 @@ def second_partitions(
 
 
 def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:
-    """Return a first answer as what its passages give, to be weighed beside the others; None where none supports it."""
+    """Return a first answer as an extract of its passages, to be compared with the others; None without support."""
     if not draft.found or not is_verifiable(draft, {source.n: source.text for source in sources}):
         return None
     cited = cited_ranks(draft.text, draft.quotes)
@@ -191,7 +190,7 @@ def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:
 
 
 def first_answer(draft: Mapping[str, Any] | None, escalations: Sequence[Escalation]) -> Draft | None:
-    """Return the plain answer from which a turn has gone on to map/reduce; None where that found nothing."""
+    """Return the plain answer from which a turn escalated to map/reduce; None if that found nothing."""
     if not draft or not escalations or escalations[-1]["from"] != "plain":
         return None
     first = Draft.load(draft)
@@ -199,14 +198,14 @@ def first_answer(draft: Mapping[str, Any] | None, escalations: Sequence[Escalati
 
 
 def first_stands(step: Escalation, *, read: int, left: int, failed: int, silent: bool) -> Escalation:
-    """Return the step back to a first answer of which the other passages say nothing.
+    """Return the escalation back to a first answer that the other passages say nothing about.
 
     Args:
-        step: By which the turn had gone on from it.
-        read: Passages that were read again.
-        left: Those that the answer does not cite.
-        failed: Partitions that could not be read.
-        silent: Whether the answer needs no note of that.
+        step: The escalation from the first answer.
+        read: Number of passages that were read again.
+        left: Number of passages that the answer does not cite.
+        failed: Number of partitions that could not be read.
+        silent: Whether the answer is shown without a note on this.
     """
     reason = "the passages that it does not cite were read in parts as well, and say nothing of it"
     if read < left:

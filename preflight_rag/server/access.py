@@ -133,7 +133,7 @@ class Key:
 
 
 class Keys:
-    """The keys of a library at one moment.
+    """The API keys of a library, as they were at one moment.
 
     Args:
         rows: Rows of the table, by id.
@@ -285,7 +285,7 @@ class KeyRing:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Raise errors of the keys' file as errors that say what to do."""
+        """Raise an error of the keys' database as a `LibraryError` that says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -295,7 +295,7 @@ class KeyRing:
 
 
 def _seen(reading: asyncio.Task[Keys]) -> None:
-    """Mark the error of a reading as seen, so that asyncio does not report it if every waiting caller was cancelled."""
+    """Retrieve a failed task's error, so that asyncio does not report it if every waiting caller was cancelled."""
     if not reading.cancelled():
         reading.exception()
 

@@ -17,6 +17,7 @@ from starlette.middleware.cors import CORSMiddleware
 from preflight_rag.app import Preflight
 from preflight_rag.library.storage.catalogue import UPLOADS
 from preflight_rag.server import (
+    embeddings,
     errors,
     info,
     library,
@@ -95,6 +96,7 @@ def create_app(preflight: Preflight, options: ServerOptions | None = None) -> Fa
         info,
         model_entry,
         openai,
+        embeddings,
         responses,
     ):
         app.include_router(module.router)

@@ -154,6 +154,7 @@ class GuardedProtocol(H11Protocol):
         self._timers[name] = self.loop.call_later(seconds, then)
 
     def _cancel(self, name: str) -> None:
+        """Cancel a named timer."""
         if (timer := self._timers.pop(name, None)) is not None:
             timer.cancel()
 

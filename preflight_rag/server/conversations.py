@@ -36,5 +36,6 @@ class Conversations:
 
 
 def _hash(user: str, history: Sequence[tuple[str, str]]) -> str:
+    """Return the hash of a user's conversation."""
     messages = [user, *([role, " ".join(text.split())] for role, text in history)]
     return hashlib.sha256(json.dumps(messages).encode()).hexdigest()

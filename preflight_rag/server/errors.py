@@ -176,18 +176,22 @@ def register(app: FastAPI) -> None:
     """Register handlers so that every error of the application is answered in one form."""
 
     async def of_ours(request: Request, error: Exception) -> JSONResponse:
+        """Answer an error of this package."""
         return error_response(error, request.url.path)
 
     async def of_framework(request: Request, error: Exception) -> Response:
+        """Answer an error of the web framework, such as an unknown URL."""
         known = error if isinstance(error, Refused) else _of_framework(cast("HTTPException", error), request)
         if request.url.path == DOCUMENT_FILE and "text/html" in request.headers.get("accept", ""):
             return error_page(known)
         return error_response(known, request.url.path)
 
     async def of_validation(request: Request, error: Exception) -> JSONResponse:
+        """Answer an invalid body or parameter."""
         return error_response(_of_validation(cast("RequestValidationError", error)), request.url.path)
 
     async def unexpected(request: Request, error: Exception) -> JSONResponse:
+        """Answer an unforeseen error, and log it."""
         log.error("%s failed", request.url.path, exc_info=error)
         return error_response(error, request.url.path)
 

@@ -67,6 +67,7 @@ class Gate:
         self._serving += 1
 
         async def respond(message: Message) -> None:
+            """Send a message of the response, with the security headers."""
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 _secure(message, scope)
@@ -186,6 +187,7 @@ class Gate:
         read, done, started = 0, False, time.monotonic()
 
         async def limited() -> Message:
+            """Return the next part of the body, within the limits."""
             nonlocal read, done
             if done:
                 return await receive()
@@ -225,7 +227,7 @@ def session_token(headers: Mapping[str, str]) -> str:
 
 
 def _user(key: Key, *, by_cookie: bool = False) -> User:
-    """Return the user of a key."""
+    """Return the user to whom an API key belongs."""
     return User(key.name, f"{key.name}/", write=key.write, by_cookie=by_cookie, admin=key.admin)
 
 
@@ -259,6 +261,7 @@ def _is_open(scope: Scope) -> bool:
 
 
 def _is_upload(scope: Scope) -> bool:
+    """Return whether the request uploads files."""
     return (scope["path"], scope["method"]) == (UPLOADS, "POST")
 
 

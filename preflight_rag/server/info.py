@@ -126,7 +126,7 @@ def docs(request: Request) -> HTMLResponse:
 
 @router.get("/api/docs.css", include_in_schema=False)
 def docs_style() -> Response:
-    """The style sheet of that page."""
+    """The style sheet of the page on the API."""
     return Response(STYLE, media_type="text/css")
 
 

@@ -34,6 +34,7 @@ class Overviews:
         """
 
         async def made() -> list[str]:
+            """Compute the questions in a worker thread."""
             async with self._one_at_a_time:
                 return [] if self._closing else await asyncio.to_thread(self._kept_or_made, generation, name, make)
 

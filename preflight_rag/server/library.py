@@ -41,7 +41,7 @@ class UnreadPart(BaseModel):
 
 
 class ReadRow(BaseModel):
-    """What was read of a document.
+    """What the loaders read of a document, and what they left out.
 
     `summary` gives the counts in words; `less` says why less was read than one expects of such a file, and is empty if
     nothing is amiss.
@@ -253,6 +253,7 @@ def search(body: SearchBody, service: ServiceOf, user: UserOf) -> dict[str, Any]
     settings = checked_settings(given, service)
 
     def found_with_passages() -> tuple[SearchResult, list[Passage]]:
+        """Search, and read the passages that were found."""
         found = service.preflight.search(body.query, body.k, compare_answers=body.compare_answers, **settings)
         ids = {hit.passage_id for hit in (*found.selected, *found.fused, *found.dense, *found.lexical)}
         return found, service.preflight.library.passages(sorted(ids))

@@ -134,6 +134,7 @@ async def _tried(entry: ModelEntry, service: Service) -> Reader:
     """
 
     def ask() -> Reader:
+        """Ask the model once."""
         reader = entry.open(service.preflight)
         model = open_chat_model(
             reader.name if reader.name.startswith("openai:") else f"openai:{reader.name}",

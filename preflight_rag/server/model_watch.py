@@ -135,7 +135,7 @@ class ModelWatch:
             self._looking = asyncio.create_task(self._look())
 
     async def close(self) -> None:
-        """Stop checking."""
+        """Stop the background checks of the model's server."""
         if self._looking is not None:
             self._looking.cancel()
             with suppress(asyncio.CancelledError):
@@ -150,7 +150,7 @@ class ModelWatch:
             self.worked()
 
     def worked(self) -> None:
-        """Record that the model has answered."""
+        """Record that the model has answered, so that it counts as reachable."""
         self.problem, self.away = None, False
 
     async def _look(self) -> None:

@@ -1,18 +1,16 @@
-"""OpenAI's API under `/v1`: chat completions, models and embeddings, for any client that uses it."""
+"""OpenAI's API under `/v1`: chat completions and models, for any client that uses it."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Protocol
 from uuid import uuid4
 
-import numpy as np
 from fastapi import APIRouter, Header, Request, Response
 from fastapi.responses import JSONResponse
 from openai.types import CompletionUsage, Model
@@ -24,7 +22,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from preflight_rag.graph.events import TokenEvent
 from preflight_rag.models.chat.chat_reader import ChatReader
-from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import Task, answer_task, task_of
 from preflight_rag.server.dependencies import ServiceOf, UserOf
@@ -78,9 +75,6 @@ MEANINGLESS = (
 DONE = b"data: [DONE]\n\n"
 INSTRUCTING = ("system", "developer")
 MOST_MESSAGES = 2000  # most messages of a conversation; a guess: a body of 1 MB rarely holds more
-EMBEDDED_AT_ONCE = 16
-"""Texts between two checks whether the client is still connected; about a second, a guess."""
-MOST_TEXTS = 2048  # most texts of one request, as in OpenAI's own API
 
 
 class Message(BaseModel):
@@ -195,18 +189,6 @@ class Conversation:
     instructions: tuple[str, ...] = ()
 
 
-class EmbeddingsBody(BaseModel):
-    """Texts to embed; `input_type` is for embedders that treat queries and passages differently."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    model: str
-    input: str | list[str] | list[int] | list[list[int]] = Field(description="A text, or several.")
-    encoding_format: Literal["float", "base64"] = "float"
-    dimensions: int | None = None
-    input_type: Literal["query", "passage"] = "passage"
-
-
 @router.get("/models", response_model=None)
 def models(service: ServiceOf) -> dict[str, Any]:
     """The models for chat: `preflight`, and one for each route. Clients offer all models in this list for chat."""
@@ -251,6 +233,7 @@ async def complete(
     thread_id = user.thread(validate_thread_id(shown))
 
     def start() -> AsyncGenerator[Event, None]:
+        """Start the turn that answers the request."""
         return service.watch.turn(
             conversation.question,
             thread_id=thread_id,
@@ -263,11 +246,13 @@ async def complete(
         )
 
     def remember(text: str, turn: int) -> None:
+        """Remember the thread by its text, for a follow-up."""
         if not given:
             whole = (*conversation.history, ("user", conversation.question), ("assistant", text))
             service.conversations.remember(user.name, whole, shown, turn)
 
     async def cited(outcome: Outcome, text: str) -> tuple[CitedPlace, ...]:
+        """Return the citations' places in the text; none in a reply as JSON."""
         return () if wanted.format else await cited_places(service, outcome, text, str(request.base_url))
 
     writer = Writer(wanted, user)
@@ -277,42 +262,6 @@ async def complete(
     if not body.stream:
         return JSONResponse(await completion.whole(await finish(turn, request)), headers=headers)
     return TurnStream(turn, completion.chunks(turn, await first_item(turn)), headers)
-
-
-@router.post("/embeddings", response_model=None)
-async def embeddings(body: EmbeddingsBody, request: Request, service: ServiceOf) -> dict[str, Any]:
-    """Vectors of texts, as the library's own passages have them; OpenAI's own type has no place for base64.
-
-    One request at a time is embedded, in groups: questions need not wait for another client's thousand texts, and the
-    work for a client that has disconnected ends with its group.
-
-    Raises:
-        Refused: A text cannot be embedded, or the client has disconnected.
-    """
-    embedder = service.preflight.library.embedder
-    texts = _texts(body, embedder)
-
-    def embed(group: Sequence[str]) -> tuple[list[np.ndarray], int]:
-        if body.input_type == "query":
-            vectors = [embedder.encode_query(text) for text in group]
-        else:
-            vectors = list(embedder.encode_passages(group))
-        return vectors, sum(embedder.count_tokens(text) for text in group)
-
-    vectors: list[np.ndarray] = []
-    tokens = 0
-    async with service.embedding:
-        for start in range(0, len(texts), EMBEDDED_AT_ONCE):
-            if await request.is_disconnected():
-                raise Refused(499, "the client has left", help="Send fewer texts at once, or wait longer.")
-            found, counted = await asyncio.to_thread(embed, texts[start : start + EMBEDDED_AT_ONCE])
-            vectors, tokens = [*vectors, *found], tokens + counted
-    data = [
-        {"object": "embedding", "index": place, "embedding": _encoded(vector, body.encoding_format)}
-        for place, vector in enumerate(vectors)
-    ]
-    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return {"object": "list", "data": data, "model": embedder.name, "usage": usage}
 
 
 def route_of(model: str) -> str | None:
@@ -546,35 +495,6 @@ def _model(name: str) -> dict[str, Any]:
 def _data(value: dict[str, Any]) -> bytes:
     """Return a value as one event of a stream."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
-
-
-def _texts(body: EmbeddingsBody, embedder: Embedder) -> list[str]:
-    """Return the texts to embed, once the request is checked."""
-    if body.model not in (embedder.name, embedder.name.split("/")[-1], *ROUTE_OF):
-        help = f"Use {embedder.name!r}."
-        raise Refused(404, f"there is no embedding model {body.model[:80]!r}", help=help, code="unknown_model")
-    if body.dimensions not in (None, embedder.dimension):
-        help = f"Leave it out: vectors have {embedder.dimension}."
-        raise Refused(400, f"dimensions={body.dimensions} is not offered", help=help)
-    texts = [body.input] if isinstance(body.input, str) else body.input
-    if not texts or len(texts) > MOST_TEXTS:
-        raise Refused(400, f"{len(texts)} texts cannot be embedded at once", help=f"Send 1 to {MOST_TEXTS}.")
-    plain = [text for text in texts if isinstance(text, str)]
-    if len(plain) != len(texts):
-        help = "Send text; in LangChain's OpenAIEmbeddings: check_embedding_ctx_length=False."
-        raise Refused(400, "token numbers cannot be embedded", help=help)
-    if not all(text.strip() for text in plain):
-        raise Refused(400, "an empty text cannot be embedded", help="Leave it out.")
-    for text in plain:
-        text.encode()  # a lone surrogate is refused here, before it reaches a tokenizer
-    return plain
-
-
-def _encoded(vector: np.ndarray, encoding: str) -> list[float] | str:
-    """Return a vector as numbers, or as base64 of 32-bit floats."""
-    if encoding == "base64":
-        return base64.b64encode(vector.astype("<f4").tobytes()).decode("ascii")
-    return [float(number) for number in vector]
 
 
 def text_of(part: dict[str, Any]) -> str | None:

@@ -120,6 +120,7 @@ class CitedPlace:
         return {"type": "file_citation", "index": self.start, "file_id": name, "filename": name.split("/")[-1]}
 
     def _title(self) -> str:
+        """Return the title of the cited document, or its source."""
         return self.citation.title or self.citation.document_id
 
 
@@ -227,6 +228,7 @@ async def cited_places(service: Service, outcome: Outcome, text: str, base_url: 
 
 
 def _urls(service: Service, cited: Sequence[Citation], base_url: str) -> list[tuple[str, bool]]:
+    """Return each cited document's address, and whether it is a file at this server."""
     return [_url(service, citation, base_url) for citation in cited]
 
 

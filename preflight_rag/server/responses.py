@@ -138,6 +138,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
     thread_id = user.thread(shown)
 
     def start() -> AsyncGenerator[Event, None]:
+        """Start the turn that answers the request."""
         return service.watch.turn(
             asked.question,
             thread_id=thread_id,
@@ -150,6 +151,7 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
         )
 
     async def end(outcome: Outcome, writer: Writer) -> ReplyEnd:
+        """Return the end of the response, with its citations."""
         ended = writer.end(outcome)
         if isinstance(outcome, Answer | Clarification) and not body.previous_response_id:
             whole = (*asked.history, ("user", asked.question), ("assistant", ended.text))

@@ -177,7 +177,7 @@ class RunningTurns:
         self._closed = False
 
     def start(self, thread_id: str, start: Callable[[], AsyncGenerator[Event, None]], of: str = "") -> RunningTurn:
-        """Start a turn.
+        """Start a turn in the background.
 
         Args:
             thread_id: The thread, by its id in the ledger.
@@ -247,7 +247,7 @@ class RunningTurns:
         return Answer.model_validate(self._names.shown(outcome.model_dump()))
 
     def over(self, turn: RunningTurn, outcome: Outcome) -> None:
-        """Count a turn that has ended."""
+        """Remove a turn that has ended, and count its outcome in the metrics."""
         self._turns.discard(turn)
         route, status = "none", "failed"
         if isinstance(outcome, Answer):

@@ -68,7 +68,7 @@ class Service:
         self._needs_key = options.require_keys
 
     async def keys_now(self) -> Keys:
-        """Return the library's keys.
+        """Return the library's API keys, read anew if the file has changed.
 
         Raises:
             Refused: They cannot be read.

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 
 from preflight_rag.databases.sqlite_files import check_unused
 from preflight_rag.state.errors import DatabaseCorrupt
-from preflight_rag.threads.ledger import Database, ResultRow
+from preflight_rag.threads.database import Database, ResultRow
 from preflight_rag.threads.thread_store import open_database
 
 log = logging.getLogger("preflight.server")
@@ -236,4 +236,5 @@ def _open(folder: Path, url: str | None) -> Iterator[Database]:
 
 
 def _hash(token: str) -> str:
+    """Return the hash of a token, the form in which it is stored."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()

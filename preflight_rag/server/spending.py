@@ -18,7 +18,7 @@ DAY = 24 * 3600.0
 
 
 class TokenBuckets:
-    """The buckets of tokens.
+    """The token buckets that limit what users spend.
 
     Args:
         user_tokens: Tokens a day for each user; 0 for no limit.
@@ -41,7 +41,7 @@ class TokenBuckets:
 
 @dataclass(frozen=True)
 class Bucket:
-    """A bucket from which a call is paid."""
+    """A token bucket from which the tokens of a call are taken."""
 
     shared: SharedState
     name: str

@@ -167,7 +167,7 @@ def _projected(value: Any, schema: Any, root: dict[str, Any], depth: int) -> Any
 
 
 def _is_of(value: Any, kind: Any) -> bool:
-    """Return whether a value is an object or a list, and the schema's type `kind` says the same."""
+    """Return whether a schema's type `kind` is the JSON type of a value that is an object or a list."""
     wanted = "object" if isinstance(value, dict) else "array" if isinstance(value, list) else None
     return wanted is not None and kind == wanted
 

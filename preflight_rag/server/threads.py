@@ -148,6 +148,7 @@ def _summary(service: Service, user: User, thread_id: str) -> ThreadSummary:
 
 
 def _missing(thread_id: str) -> ThreadNotFound:
+    """Return the error for a thread that does not exist."""
     return ThreadNotFound(f"there is no thread {thread_id[:100]!r}", help="GET /api/threads lists them.")
 
 
@@ -207,6 +208,7 @@ def strip_footnotes(text: str) -> str:
 
 
 def _is_footnote(line: str) -> bool:
+    """Return whether a line has the form of a footnote."""
     return FOOTNOTE.match(line) is not None and ': "' in line
 
 

@@ -326,6 +326,7 @@ class EventWriter:
                 yield made
 
     def _silence(self) -> float:
+        """Return the seconds until the next heartbeat or HTML is due."""
         return max(self._due - time.perf_counter(), 0.001) if self._stale else self._heartbeat
 
     def _made(self, item: Item | None) -> bytes:
@@ -365,6 +366,7 @@ async def finish(turn: RunningTurn, request: Request) -> Outcome:
     """Return a turn's outcome; if the client disconnects, the turn is stopped."""
 
     async def disconnected() -> None:
+        """Wait until the client disconnects."""
         while (await request.receive())["type"] != "http.disconnect":
             pass
 

@@ -138,6 +138,7 @@ def _check_room(files: KeptFiles, request: Request, most: int) -> None:
 
 
 def _disk_full() -> Refused:
+    """Return the error for an upload that the disk has no room for."""
     return Refused(507, "the server's disk is full", help="Make room on it, then send the files again.")
 
 
@@ -189,6 +190,7 @@ async def _take_in(
     failure: Exception | None = None
 
     def on_step(step: UploadStep) -> None:
+        """Report a step from the worker thread."""
         loop.call_soon_threadsafe(steps.put_nowait, step)
 
     try:

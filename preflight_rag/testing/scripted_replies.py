@@ -53,12 +53,12 @@ def prompt_of(body: Mapping[str, Any]) -> str:
 
 
 def tokens(text: str) -> int:
-    """About as many as a model would count."""
+    """Return an estimate of a text's tokens."""
     return max(1, len(text) // 4)
 
 
 def within_limit(reply: Reply, body: Mapping[str, Any]) -> Reply:
-    """Return the reply as a model gives it that stops at the request's limit of tokens."""
+    """Return the reply of a model that stops at the request's token limit."""
     limit = body.get("max_completion_tokens") or body.get("max_tokens")
     if limit is None or (tokens(reply.text) <= limit and not reply.endless):
         return reply
@@ -69,7 +69,7 @@ def within_limit(reply: Reply, body: Mapping[str, Any]) -> Reply:
 
 
 def usage(reply: Reply, body: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a request and its reply count in tokens."""
+    """Return the token counts of a request and its reply."""
     read, written = tokens(prompt_of(body)), tokens(reply.text)
     return {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
 
@@ -85,9 +85,9 @@ def completion(reply: Reply, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def deltas(reply: Reply) -> Iterator[dict[str, Any]]:
-    """Yield what is streamed, word by word.
+    """Yield the streamed pieces of a reply, word by word.
 
-    Put together it is the reply, or as often as is asked for where it is endless.
+    Joined they are the reply; an endless reply repeats them.
     """
     if reply.refusal is not None:
         yield {"role": "assistant", "content": None, "refusal": reply.refusal}
@@ -110,6 +110,7 @@ def chunk(body: Mapping[str, Any], delta: dict[str, Any], finish_reason: str | N
 
 
 def _calls(reply: Reply) -> list[dict[str, Any]]:
+    """Return the tool calls of a reply in OpenAI's form."""
     functions = [{"name": name, "arguments": json.dumps(given)} for name, given in reply.tool_calls]
     return [
         {"index": at, "id": f"call-{at}", "type": "function", "function": function}
@@ -118,4 +119,5 @@ def _calls(reply: Reply) -> list[dict[str, Any]]:
 
 
 def _head(body: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the common fields of a completion or chunk."""
     return {"id": "chatcmpl-scripted", "object": kind, "created": int(time.time()), "model": body["model"]}

@@ -36,7 +36,7 @@ from preflight_rag.testing.scripted_replies import Reply, chunk, completion, del
 
 
 class Rule(NamedTuple):
-    """Answers prompts that contain a text; with `times`, only the first so many of them."""
+    """Answers prompts that contain a text; with `times`, only the first few of them."""
 
     contains: str
     reply: Reply | str
@@ -125,7 +125,7 @@ class ScriptedServer:
 
     @classmethod
     def _listening(cls, port: int) -> _Http:
-        """Return a server on a port; of the free ports, on one that no server of this process has had."""
+        """Return a server on a port; for 0, on a free port that this process has not used before."""
         used: list[_Http] = []
         while (http := _Http(("127.0.0.1", port), _Handler)).server_address[1] in cls._ports and not port:
             used.append(http)
@@ -176,7 +176,7 @@ class ScriptedServer:
         return replace(reply, delay=reply.delay + self.delay)
 
     def begin(self, body: dict[str, Any]) -> Received:
-        """Note that a request has arrived."""
+        """Record that a request has arrived."""
         request = Received(body, arrived=time.time())
         with self._changed:
             self.requests.append(request)
@@ -187,7 +187,7 @@ class ScriptedServer:
         return request
 
     def finish(self, request: Received, status: int, *, delivered: bool) -> None:
-        """Note that a request was answered, or that its client had gone."""
+        """Record that a request was answered, or that its client has disconnected."""
         with self._changed:
             request.finished, request.status, request.delivered = time.time(), status, delivered
             self.active -= 1
@@ -196,6 +196,7 @@ class ScriptedServer:
             self._changed.notify_all()
 
     def _match(self, prompt: str) -> Reply | str:
+        """Return the reply of the first rule that matches a prompt, else the default."""
         with self._changed:
             for place, rule in enumerate(self._rules):
                 if rule.contains in prompt and (rule.times is None or self._used[place] < rule.times):
@@ -204,13 +205,14 @@ class ScriptedServer:
         return self._default
 
     def _append(self, line: dict[str, Any]) -> None:
+        """Append a line to the log file, if there is one."""
         if self._log is not None:
             with self._log.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(line) + "\n")
 
 
 def _comes(connection: socket.socket, seconds: float) -> bool:
-    """Return whether something can be read within the seconds, also the end; `select` knows no more than 1024 files."""
+    """Return whether data, or the end, arrive on a connection within the seconds."""
     if not hasattr(select, "poll"):
         return bool(select.select([connection], [], [], seconds)[0])
     poll = select.poll()
@@ -219,17 +221,22 @@ def _comes(connection: socket.socket, seconds: float) -> bool:
 
 
 class _Http(ThreadingHTTPServer):
+    """The HTTP server, with a queue for thousands of connections."""
+
     daemon_threads = True
     block_on_close = False
     request_queue_size = 2048
     scripted: ScriptedServer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error of a request, unless the client has disconnected."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
+    """Answers requests in the form of OpenAI's API."""
+
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Http
@@ -238,6 +245,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep test output quiet."""
 
     def do_GET(self) -> None:
+        """Answer the list of models; any other URL is unknown."""
         if self._refused():
             return
         if self.path.rstrip("/") == "/v1/models":
@@ -253,6 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(404, f"Unknown request URL: GET {self.path}", "unknown_url")
 
     def do_POST(self) -> None:
+        """Answer a chat completion; any other URL is unknown."""
         sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self._refused():
             return
@@ -262,6 +271,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(404, f"Unknown request URL: POST {self.path}", "unknown_url")
 
     def _complete(self, sent: bytes) -> None:
+        """Answer a chat completion, or refuse an invalid body or an unknown model."""
         scripted = self.server.scripted
         try:
             body = json.loads(sent)
@@ -275,6 +285,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send_error(404, f"The model `{model}` does not exist", "model_not_found")
 
     def _refused(self) -> bool:
+        """Refuse a request without the right key; return whether it was refused."""
         key = self.server.scripted.api_key
         if key is None or self.headers.get("Authorization") == f"Bearer {key}":
             return False
@@ -282,6 +293,7 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _answer(self, scripted: ScriptedServer, body: dict[str, Any]) -> None:
+        """Send the scripted reply to a request, and record how that ended."""
         request, delivered, reply = scripted.begin(body), False, Reply(status=500)
         request.authorization = self.headers.get("Authorization")
         try:
@@ -299,7 +311,7 @@ class _Handler(BaseHTTPRequestHandler):
     _header_delay = 0.0
 
     def flush_headers(self) -> None:
-        """Send the headers, byte by byte where they are to be slow."""
+        """Send the headers, byte by byte if they are meant to be slow."""
         head = b"".join(getattr(self, "_headers_buffer", ()))
         self._headers_buffer: list[bytes] = []
         for byte in head if self._header_delay else ():
@@ -310,9 +322,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(head)
 
     def _wait(self, seconds: float) -> bool:
-        """Let time pass; False as soon as the client is gone or the server closes.
+        """Let time pass; return False as soon as the client disconnects or the server closes.
 
-        The connection wakes it when something comes, so that a thousand that wait cost next to nothing.
+        Incoming data end the wait, so that a thousand waiting connections cost next to nothing.
         """
         end = time.monotonic() + seconds
         while not self.server.scripted.closing.is_set():
@@ -324,7 +336,7 @@ class _Handler(BaseHTTPRequestHandler):
         return False
 
     def _client_gone(self, seconds: float = 0.0) -> bool:
-        """Return whether the client has left, or does within the seconds."""
+        """Return whether the client has disconnected, or does so within the seconds."""
         readable = _comes(self.connection, seconds)
         gone = readable and not self.connection.recv(1, socket.MSG_PEEK)
         if readable and not gone:  # its next request, which would wake this again and again
@@ -333,7 +345,7 @@ class _Handler(BaseHTTPRequestHandler):
         return gone
 
     def _write(self, reply: Reply, body: dict[str, Any]) -> bool:
-        """Send the reply; False when it was cut off on the way."""
+        """Send the reply; return False if it was cut off by the script."""
         if reply.raw is not None:
             raw = reply.raw.encode() if isinstance(reply.raw, str) else reply.raw
             return self._send_body(reply, raw, {"Content-Type": "text/html; charset=utf-8", **reply.headers})
@@ -348,6 +360,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send_body(reply, payload, reply.headers)
 
     def _send_body(self, reply: Reply, payload: bytes, headers: Mapping[str, str]) -> bool:
+        """Send a reply that is not streamed; return whether it was complete."""
         length = reply.content_length
         if length is not None:
             self.close_connection = True
@@ -358,6 +371,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_error(
         self, status: int, message: str, code: str | None, headers: Mapping[str, str] | None = None
     ) -> bool:
+        """Send an error in OpenAI's form; return whether it was sent completely."""
         kind = {401: "authentication_error", 429: "rate_limit_error"}.get(status, "invalid_request_error")
         error = {"message": message, "type": "server_error" if status >= 500 else kind, "param": None, "code": code}
         return self._send(status, json.dumps({"error": error}).encode(), headers)
@@ -371,6 +385,7 @@ class _Handler(BaseHTTPRequestHandler):
         drop_after: int | None = None,
         reset: bool = False,
     ) -> bool:
+        """Send a response, or only its beginning; return whether it was complete."""
         self.send_response(status)
         usual = {"Content-Type": "application/json", "Content-Length": str(len(payload))}
         for name, value in {**usual, **(headers or {})}.items():
@@ -382,6 +397,7 @@ class _Handler(BaseHTTPRequestHandler):
         return drop_after is None
 
     def _send_stream(self, reply: Reply, body: dict[str, Any]) -> bool:
+        """Send a streamed reply; return whether it was complete."""
         self.send_response(reply.status)
         for name, value in {"Content-Type": "text/event-stream", **reply.headers}.items():
             self.send_header(name, value)
@@ -403,11 +419,13 @@ class _Handler(BaseHTTPRequestHandler):
         return True
 
     def _send_event(self, data: dict[str, Any] | str) -> None:
+        """Send one server-sent event as an HTTP chunk."""
         text = data if isinstance(data, str) else json.dumps(data)
         event = f"data: {text}\n\n".encode()
         self.wfile.write(b"%x\r\n%b\r\n" % (len(event), event))
 
     def _drop(self, *, reset: bool = False) -> None:
+        """Close the connection in the middle of a reply, with a reset if the script says so."""
         self.close_connection = True
         if reset:
             # Closed with nothing to wait for, a socket sends RST; shutting it down first would send FIN.
@@ -419,7 +437,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def read_log(path: Path) -> list[Received]:
-    """Return the requests of a log file, in order of arrival; a last line cut off by a kill is left out."""
+    """Return the requests of a log file, in order of arrival; an incomplete last line is left out."""
     requests: dict[int, Received] = {}
     found: list[Received] = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []:
@@ -443,11 +461,12 @@ def read_script(path: Path) -> tuple[list[Rule], Reply | str]:
 
 
 def _reply(reply: str | dict[str, Any]) -> Reply | str:
+    """Return a reply as a script file writes it: a text, or fields of `Reply`."""
     return reply if isinstance(reply, str) else Reply(**reply)
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """Serve until killed."""
+    """Serve a script file until the process is killed."""
     parser = argparse.ArgumentParser(description="An OpenAI-compatible chat server with scripted replies.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--delay", type=float, default=0.0, help="seconds added to every reply")

@@ -110,6 +110,7 @@ def _most_words(short: str) -> int:
 
 
 def _initials(text: str) -> str:
+    """Return the initials of the words of a text, without stop words, in lower case."""
     return "".join(word[0] for word in _TOKEN.findall(text) if word.casefold() not in STOP_WORDS).casefold()
 
 

@@ -64,6 +64,7 @@ def written(expression: Expression) -> str:
 
 
 def _is_plain(part: Expression) -> bool:
+    """Return whether a part is written without parentheses: one word, a phrase, or a term with a field tag."""
     return isinstance(part, SearchTerm) and (part.phrase or bool(part.tag) or " " not in part.text)
 
 
@@ -79,6 +80,7 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[SearchTerm]])
     """
 
     def expanded(part: Expression) -> Expression:
+        """Return a part of the tree with the alternatives added."""
         if isinstance(part, Operation):
             return Operation(part.operator, tuple(expanded(inner) for inner in part.parts))
         more = [] if part.tag else [term for term in alternatives(part.text) if not _same(term, part)]
@@ -95,6 +97,7 @@ def quoted_phrases(expression: str) -> list[str]:
     """
 
     def phrases(part: Expression) -> Iterator[str]:
+        """Yield the phrases in a part of the tree."""
         if isinstance(part, Operation):
             for inner in part.parts:
                 yield from phrases(inner)
@@ -105,6 +108,7 @@ def quoted_phrases(expression: str) -> list[str]:
 
 
 def _same(a: SearchTerm, b: SearchTerm) -> bool:
+    """Return whether two terms have the same text and tag, in any case."""
     return a.tag == b.tag and a.text.casefold() == b.text.casefold()
 
 
@@ -168,6 +172,7 @@ class _Parser:
         return (Operation(last, tuple(parts)) if last else tree), height
 
     def operand(self, depth: int) -> tuple[Expression, int]:
+        """Parse a term, a phrase, or an expression in parentheses; return it with its depth."""
         kind = self.peek()
         if kind == "open":
             self.at += 1
@@ -186,6 +191,7 @@ class _Parser:
         raise self.wrong("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
 
     def phrase(self) -> SearchTerm:
+        """Parse a phrase in quotation marks, with its field tag."""
         match = self.tokens[self.at]
         if not match["end"]:
             raise self.wrong("opens a quotation mark that is not closed")
@@ -196,6 +202,7 @@ class _Parser:
         return SearchTerm(text, phrase=True, tag=self.tag())
 
     def tag(self) -> str:
+        """Parse an optional field tag; return it without brackets, or ""."""
         if self.peek() != "tag":
             return ""
         self.at += 1

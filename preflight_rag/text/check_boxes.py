@@ -43,7 +43,7 @@ _WINGDINGS = {
 
 
 def words_for(is_ticked: bool) -> str:
-    """Return the words for a box."""
+    """Return the words that replace a check box: ticked or not."""
     return TICKED if is_ticked else NOT_TICKED
 
 
@@ -65,6 +65,7 @@ def with_boxes(text: str) -> str:
     crossed = CROSSED if _TICK.search(text) else TICKED
 
     def words_of(match: re.Match[str]) -> str:
+        """Return the words for a matched sign, padded so that columns aligned by spaces stay aligned."""
         before = match.string[match.start() - 1 : match.start()]
         written = crossed if match["sign"] in _CROSSES else _SIGNS[match["sign"]]
         # As many of the following spaces are removed as the words are longer, so that columns aligned by spaces stay
@@ -102,7 +103,7 @@ def _words_of(match: re.Match[str]) -> str:
 
 
 def parted(line: str, usual: Side | None = None) -> str:
-    """Return a line with a semicolon between the items of its boxes, in each of its cells where it is of a table.
+    """Return a form's line with a semicolon between the check boxes' items, cell by cell if it is a table's row.
 
     A box stands before its item, or behind it. Where neither the line nor what is `usual` around it says which, the
     semicolon stands around each box, so that it says nothing of any item.
@@ -111,6 +112,7 @@ def parted(line: str, usual: Side | None = None) -> str:
 
 
 def _parted(cell: str, usual: Side | None) -> str:
+    """Return a cell with a semicolon between the items of its check boxes."""
     boxes = list(_BOX.finditer(cell))
     if len(boxes) < 2:
         return cell
@@ -124,7 +126,7 @@ def _parted(cell: str, usual: Side | None) -> str:
 
 
 def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
-    """Return on which side of its item each box of a cell stands; None where the cell does not say.
+    """Return whether a cell's check boxes stand before or behind their items; None if the cell does not tell.
 
     What a question or a colon ends is no item: "Pets: ☒ yes ☐ no". Between two boxes, the wider space parts items.
     """
@@ -142,14 +144,14 @@ def _side(cell: str, boxes: Sequence[re.Match[str]]) -> Side | None:
 
 
 def _without_remark(text: str) -> str:
-    """Return what stands behind the last box without a remark on how to fill in the form: "(tick one)"."""
+    """Return the text after the last check box without a remark on how to fill in the form, such as "(tick one)"."""
     start = text.rfind("(")
     is_remark = text.endswith(")") and start >= 0 and ")" not in text[start:-1]
     return (text[:start] if is_remark else text).strip(_BETWEEN)
 
 
 def _behind(box: re.Match[str]) -> str:
-    """Return the spaces behind a box that its match has."""
+    """Return the spaces after a matched check box."""
     return box.groupdict().get("behind") or ""
 
 
@@ -160,7 +162,7 @@ def _wider(text: str) -> Side | None:
 
 
 def _usual(lines: Iterable[str]) -> Side | None:
-    """Return the side of their items on which all signs for boxes of some lines stand, of those that say so."""
+    """Return the only side on which the check boxes of some lines are, seen from their items; None if unclear."""
     sides: set[Side | None] = set()
     for line in lines:
         for cell in _CELL.split(line):

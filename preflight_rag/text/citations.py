@@ -40,7 +40,7 @@ def cited_numbers(text: str) -> list[int]:
 
 
 def without_marks(text: str) -> str:
-    """Return a text without its marks and the space before them."""
+    """Return a text without its citation marks and the space before them."""
     return MARKS.sub("", text)
 
 
@@ -48,6 +48,7 @@ def separate_marks(text: str) -> str:
     """Return a text with `[1, 4]` and `[2-4]` written as `[1][4]` and `[2][3][4]`."""
 
     def spread(match: re.Match[str]) -> str:
+        """Return a matched mark with one pair of brackets for each number."""
         numbers: list[int] = []
         for part in re.split(r"[,;]", match[1]):
             ends = [int(number) for number in re.findall(r"\d+", part)]
@@ -104,7 +105,7 @@ def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
 
 
 def renumbered(text: str) -> tuple[str, dict[int, int]]:
-    """Return the text with its marks numbered 1, 2, 3 in order of first use, and the new number of each old one."""
+    """Return the text with citation marks numbered in order of first use, and the new number of each old one."""
     numbers = {mark: n for n, mark in enumerate(cited_numbers(text), 1)}
     return MARK.sub(lambda mark: f"[{numbers[int(mark[1])]}]", text), numbers
 
@@ -201,12 +202,12 @@ def unknown_citation(n: int, quote: str = "") -> Citation:
 
 
 def statements_citing(text: str, rank: int) -> list[str]:
-    """Return the statements that cite a passage, without marks."""
+    """Return the statements that cite a passage, without citation marks."""
     return [claim.text for claim in claims(text) if rank in claim.citations]
 
 
 def plain(text: str) -> str:
-    """Return a text on one line, without marks and asterisks, so that it can be part of a line of Markdown."""
+    """Return a text on one line without citation marks and asterisks, for use in a line of Markdown."""
     return " ".join(MARK.sub("", text).replace("*", "").split())
 
 
@@ -214,7 +215,7 @@ _SINGLE_MARKS = str.maketrans("“”", "‘’")
 
 
 def quoted(n: int, quote: str) -> str:
-    """Return a quote as a paragraph with its mark; quotation marks inside it become single ones."""
+    """Return a quote as a paragraph with its citation mark; quotation marks inside it become single ones."""
     inner = plain(quote).translate(_SINGLE_MARKS)
     return f"“{inner}” [{n}]"
 

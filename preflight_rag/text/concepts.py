@@ -188,6 +188,7 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
     known = {term.casefold() for term in terms}
 
     def importance(text: str) -> tuple[float, ...]:
+        """Return the sort key of a phrase; the smallest is the most important."""
         rank, count = _rank(text.split(), text in whole), counts.get(text, 0)
         if _is_modifier(text):
             return (1, -count)
@@ -346,11 +347,12 @@ def _without_genitive(phrase: str) -> str:
 
 
 def _folded(run: Sequence[str]) -> list[str]:
-    """Return the tokens in lower case."""
+    """Return the tokens of a text in lower case."""
     return [token.casefold() for token in run]
 
 
 def _is_general(run: Sequence[str]) -> bool:
+    """Return whether a run consists only of general words, such as "study" or "effect"."""
     return set(_folded(run)) <= _GENERAL
 
 
@@ -401,6 +403,7 @@ def _with_subject(part: str, subject: str) -> str:
     """Return a part with the subject in place of its pronoun, or appended to a part that lacks it."""
 
     def named(match: re.Match[str]) -> str:
+        """Return the subject, in the possessive if the matched pronoun is."""
         if match[1].casefold() in {"its", "their"}:
             return f"{subject}'" if subject.endswith("s") else f"{subject}'s"
         return subject

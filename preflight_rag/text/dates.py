@@ -177,6 +177,7 @@ def _numeric(a: int, b: int, year: int, *, day_first: bool) -> PartialDate:
 
 
 def _month(name: str) -> int:
+    """Return the number of a month, 1 to 12, by its English name."""
     return MONTHS.index(name[:3].lower()) + 1
 
 

@@ -149,7 +149,7 @@ def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> 
 
 
 def _is_event(stretch: str, start: int) -> bool:
-    """Return whether the line before is a label that makes it another thing's date: a birth, a release."""
+    """Return whether the label before a date says that it is another event's date, such as a birth or a release."""
     return _EVENT.search(stretch[:start].rstrip().rpartition("\n")[2]) is not None
 
 
@@ -175,6 +175,7 @@ def _first(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate |
 
 
 def _latest(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | None:
+    """Return the latest date that a pattern finds in texts; None without any."""
     return max(_matches(where, pattern, stretches), key=lambda found: found.date, default=None)
 
 

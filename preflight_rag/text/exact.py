@@ -26,7 +26,6 @@ _CLAUSE = re.compile(
 _CLAUSE_SIGN = "§ "
 """Stands before the number of a clause, which is no amount: "2.2" at the beginning of a line, not "2.2 million"."""
 _NUMBERED = re.compile(r"(?<!\w)#(\d{1,20})\b")
-_LONG_NUMBER = re.compile(r"\d{6,40}")
 _VERSION = re.compile(r"[vV]?\d{1,6}(?:\.\d{1,6}){2,4}(?:[-+][\w.]{1,30})?|[vV]\d{1,6}(?:\.\d{1,6}){1,3}")
 _HEX = re.compile(r"0[xX][0-9A-Fa-f]{2,32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _CONSTANT = re.compile(r"[A-Za-z][A-Za-z0-9]{0,40}(?:_[A-Za-z0-9]{1,40}){1,8}")
@@ -77,6 +76,7 @@ def exact_strings(question: str) -> tuple[str, ...]:
 
 
 def _is_exact(word: str, *, alone: bool) -> bool:
+    """Return whether a word of a question must match letter by letter; `alone` if it is called a number."""
     if _FILE.search(word):
         return False
     if word.isdigit():

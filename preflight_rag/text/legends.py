@@ -127,12 +127,12 @@ _DASHES = frozenset("-–—")
 
 @dataclass(frozen=True)
 class Explained:
-    """A text whose cells say what their marks mean.
+    """A text in whose cells the meanings of marks were inserted.
 
     Attributes:
-        text: The text.
-        places: The ends of the lines that were replaced, as offsets in the text as it was.
-        longer: By how much all text up to each of these is longer now.
+        text: The new text.
+        places: The ends of the replaced lines, as offsets in the original text.
+        longer: By how many characters the text up to each of these ends has grown.
     """
 
     text: str
@@ -140,22 +140,22 @@ class Explained:
     longer: tuple[int, ...] = ()
 
     def moved(self, offset: int) -> int:
-        """Return where a line that began at an offset of the text as it was begins now."""
+        """Return the new offset of a line that began at an offset of the original text."""
         before = bisect_right(self.places, offset)
         return offset + (self.longer[before - 1] if before else 0)
 
 
 @dataclass(frozen=True)
 class _Cell:
-    """A cell with marks.
+    """A cell with marks, such as footnote signs or codes.
 
     Attributes:
-        part: Its place among the parts of its row's line.
-        column: Its column's name.
-        text: Its text.
-        rest: The text without the marks; empty where there is nothing else.
-        keys: Its marks; for a cell of codes alone also the whole, which comes first.
-        is_plain: Whether the mark is a letter behind a figure, which may be a unit.
+        part: The cell's place among the parts of its row's line.
+        column: The name of its column.
+        text: The text of the cell.
+        rest: The text without the marks; empty if there is nothing else.
+        keys: The marks; for a cell that consists of codes, first the whole text.
+        is_plain: Whether the mark is a letter after a figure, which may be a unit.
     """
 
     part: int
@@ -168,7 +168,7 @@ class _Cell:
 
 @dataclass(frozen=True)
 class _Row:
-    """A row's line: its number in the text, what it says, and its cells with marks by their part of the line."""
+    """A row of a table: its line number in the text, its parsed form, and its cells with marks."""
 
     number: int
     row: TableRow
@@ -177,26 +177,26 @@ class _Row:
 
 @dataclass
 class _Legend:
-    """Meanings by mark, empty of a mark with two; `column` is the only column that they are for, if one is named."""
+    """The meanings of marks, "" for a mark with two; `column` is the only column to which they apply, if any."""
 
     meanings: dict[str, str] = field(default_factory=dict)
     column: str = ""
 
     def add(self, found: Mapping[str, str]) -> None:
-        """Add meanings; a mark with two different ones has none."""
+        """Add meanings; a mark with two different meanings gets none."""
         for key, meaning in found.items():
             if self.meanings.setdefault(key, meaning).casefold() != meaning.casefold():
                 self.meanings[key] = ""
 
 
 def with_note(cell: str, note: str) -> str:
-    """Return a cell with the text of a note on it, as loaders hand it to `with_legends`; "" is no note."""
+    """Return a cell with the text of a note attached, in the form that `with_legends` reads."""
     words = " ".join(note.split()).replace(": ", ", ").rstrip(" .")
     return f"{cell}{_NOTE}{words}{_NOTE_END}" if cell and words and len(words) <= LONGEST_MEANING else cell
 
 
 def _with_notes(line: str) -> str:
-    """Return a line with the notes of loaders as words: behind their cells, that of a row's first cell as a cell."""
+    """Return a line with attached notes written out after their cells; a first cell's note becomes a cell."""
     if _NOTE not in line:
         return line
     row = parse_row(line)
@@ -224,12 +224,12 @@ def raised_behind(before: str, text: str) -> str:
 
 
 def raised(text: str) -> str:
-    """Return a superscript as characters above the line: "1" is "¹"; as it is where one of them has no such form."""
+    """Return a superscript as raised characters: "¹" for "1"; unchanged if a character has no raised form."""
     return "".join(_TO_RAISED[char] for char in text) if text and all(char in _TO_RAISED for char in text) else text
 
 
 def with_legends(text: str) -> Explained:
-    """Return a text in whose tables each cell with a mark says what that means, as a legend of the text has it."""
+    """Return a text in which marked cells of tables state what their marks mean according to a legend."""
     if BAR not in text and _NOTE not in text:
         return Explained(text)
     before = text.split("\n")
@@ -246,7 +246,7 @@ def with_legends(text: str) -> Explained:
 
 
 def _explained_lines(lines: Sequence[str]) -> dict[int, str]:
-    """Return the rows whose marks have a meaning, by the number of their line, with these."""
+    """Return, by line number, the rows whose marks have a meaning, with the meanings inserted."""
     tables = [_read(lines, table) for table in _tables(lines)]
     known = {id(table): _known(table) for table in tables}
     codes: dict[int, _Legend] = {}
@@ -270,12 +270,12 @@ def _explained_lines(lines: Sequence[str]) -> dict[int, str]:
 
 
 def is_note(column: str) -> bool:
-    """Return whether a cell's column is that of a note on its row, as `with_legends` adds them."""
+    """Return whether a column holds a note on its row, added by `with_legends`."""
     return column == NOTE or _NAMED_NOTE.fullmatch(column) is not None
 
 
 def meanings_of(column: str, cell: str) -> list[str]:
-    """Return the meanings that marks of a cell have, as `with_legends` writes them; [] of another cell.
+    """Return the meanings of a cell's marks that `with_legends` inserted; [] for any other cell.
 
     A meaning has words: "9 (8)" is a mean with its standard deviation.
     """
@@ -283,7 +283,7 @@ def meanings_of(column: str, cell: str) -> list[str]:
 
 
 def _in_brackets(column: str, cell: str) -> list[str]:
-    """Return what a cell writes behind its marks, be they marks with a meaning or not."""
+    """Return the texts in brackets after a cell's marks, whether or not the marks are explained."""
     if is_note(column):
         return [cell]
     if not cell.endswith(")") or " (" not in cell:
@@ -297,7 +297,7 @@ def _in_brackets(column: str, cell: str) -> list[str]:
 
 
 def explains(text: str, column: str, cell: str) -> bool:
-    """Return whether a line or sentence is what a legend says of a cell's mark: "○ closed", "S = Sundays only".
+    """Return whether a text is the explanation of a cell's mark in a legend: "○ closed", "S = Sundays only".
 
     The mark stands directly before its meaning, or the whole text is the meaning: "Buses marked * do not run.".
     """
@@ -315,7 +315,7 @@ def explains(text: str, column: str, cell: str) -> bool:
 
 
 def _ends_with(text: str, mark: str) -> bool:
-    """Return whether a text ends with a mark that is no end of a word."""
+    """Return whether a text ends with a mark that is not just the end of a word."""
     rest = text.removesuffix(mark)
     return rest != text and not rest[-1:].isalnum()
 
@@ -338,6 +338,7 @@ def _tables(lines: Sequence[str]) -> Iterator[list[int]]:
 
 
 def _read(lines: Sequence[str], numbers: Sequence[int]) -> list[_Row]:
+    """Return the rows on some lines, with their marked cells."""
     found = []
     for number in numbers:
         row = parse_row(lines[number])
@@ -349,7 +350,7 @@ def _read(lines: Sequence[str], numbers: Sequence[int]) -> list[_Row]:
 
 
 def _marked(part: int, column: str, text: str) -> _Cell | None:
-    """Return a cell that has marks, or is nothing but codes; None for another one."""
+    """Return a cell that has marks or consists of codes; None for any other cell."""
     if not text or len(text) > LONGEST_MEANING:
         return None
     if _WHOLE.fullmatch(text):
@@ -374,7 +375,7 @@ def _marked(part: int, column: str, text: str) -> _Cell | None:
 
 
 def _keys(match: re.Match[str]) -> tuple[str, ...]:
-    """Return the marks of a match: as they stand together, then each."""
+    """Return the marks of a match: all together, then each alone."""
     text = next(value for name, value in match.groupdict().items() if value and name not in ("mark", "gap"))
     text = unicodedata.normalize("NFKC", text)
     parts = re.split(r", ?", text)
@@ -384,7 +385,7 @@ def _keys(match: re.Match[str]) -> tuple[str, ...]:
 
 
 def _is_code(key: str) -> bool:
-    """Return whether a text is short enough, or written so, that it can be a code: "S", "NT", "n/a", "A1", "●"."""
+    """Return whether a text is short, or written in such a way, that it can be a code: "S", "NT", "n/a", "A1", "●"."""
     if not any(map(str.isalnum, key)):
         return len(key) <= 3
     if _NO_READING.fullmatch(key):
@@ -410,14 +411,14 @@ def _name_keys(column: str) -> tuple[str, ...]:
 
 
 def _around(lines: Sequence[str], table: Sequence[_Row], known: frozenset[str]) -> list[_Legend]:
-    """Return the legends in the lines below a table, then in those above it."""
+    """Return the legends on the lines below a table, then those above it."""
     below = _paragraphs(lines, range(table[-1].number + 1, len(lines)))
     above = list(reversed(_paragraphs(lines, range(table[0].number - 1, -1, -1))))
     return [*_legends(below, known, is_below=True), *_legends(above, known, is_below=False)]
 
 
 def _paragraphs(lines: Sequence[str], numbers: Iterable[int]) -> list[str]:
-    """Return the lines from one on in a direction, up to a row, to a heading that begins something else, or to many."""
+    """Return the lines from a line on, upwards or downwards, up to a row, another heading, or a maximum number."""
     found: list[str] = []
     for number in numbers:
         line = lines[number].strip()
@@ -465,18 +466,18 @@ def _legends(lines: Sequence[str], known: frozenset[str], *, is_below: bool) -> 
 
 
 def _named_column(head: str) -> str:
-    """Return what a legend's heading says beside that it is one: "Grade" of "Grade key"."""
+    """Return the column that the heading of a legend names: "Grade" of "Grade key"."""
     return " ".join(_HEAD_WORD.sub(" ", head).split())
 
 
 def _entries(line: str, known: frozenset[str], *, may_be_loose: bool, is_listed: bool) -> tuple[str, dict[str, str]]:
-    """Return the column that a line's legend is for, "" where it names none, and the meanings by mark.
+    """Return the column to which a line's legend applies, "" for all, and the meanings by mark.
 
     Args:
         line: The line, without the word that begins the legend.
         known: Marks of the table.
-        may_be_loose: Whether a mark may stand in front of its meaning with nothing between.
-        is_listed: Whether the line stands in a list of marks, where a capital letter is one, too.
+        may_be_loose: Whether a mark may directly precede its meaning, without a separator.
+        is_listed: Whether the line is in a list of marks, in which a capital letter is one, too.
     """
     body = line.removeprefix(".. ")
     body = _BULLET.sub("", body, count=1) if _STRONG.match(_BULLET.sub("", body, count=1)) else body
@@ -499,7 +500,7 @@ def _entries(line: str, known: frozenset[str], *, may_be_loose: bool, is_listed:
 
 
 def _strong(body: str) -> dict[str, str]:
-    """Return the meanings of marks that a sign parts from them, the same sign throughout."""
+    """Return the meanings of marks that are separated from them by one sign, the same throughout."""
     matches = list(_STRONG.finditer(body))
     if not matches or matches[0].start() > 0:
         return {}
@@ -515,7 +516,7 @@ def _strong(body: str) -> dict[str, str]:
 
 
 def _loose(body: str, known: frozenset[str], *, is_listed: bool) -> dict[str, str]:
-    """Return the meanings of the table's marks that stand in front of them."""
+    """Return the meanings of the table's marks if the marks directly precede them."""
     matches: list[re.Match[str]] = []
     if _LOOSE.match(body) is None:
         return {}
@@ -536,7 +537,7 @@ def _loose(body: str, known: frozenset[str], *, is_listed: bool) -> dict[str, st
 
 
 def _begins_meaning(match: re.Match[str], body: str, *, is_first: bool, is_listed: bool) -> bool:
-    """Return whether a mark stands in front of its meaning, and is no word of a sentence."""
+    """Return whether a matched mark introduces its meaning, rather than being a word of a sentence."""
     key, at = _keys(match)[-1], match.start()
     if key in _DASHES or (not match["gap"] and key.isalnum() and not match["raised"]):
         return False
@@ -551,7 +552,7 @@ def _begins_meaning(match: re.Match[str], body: str, *, is_first: bool, is_liste
 
 
 def _sentences(body: str, known: frozenset[str]) -> dict[str, str]:
-    """Return sentences about a mark by it; a mark with two sentences has none."""
+    """Return, by mark, the sentence that explains it; a mark with two sentences has none."""
     found = _Legend()
     for sentence in re.split(r"(?<=[.!?]) ", body):
         for match in _SENTENCE.finditer(sentence):
@@ -562,7 +563,7 @@ def _sentences(body: str, known: frozenset[str]) -> dict[str, str]:
 
 
 def _meaningful(meanings: Mapping[str, str]) -> dict[str, str]:
-    """Return meanings as they stand in a cell; one that is too long, or has no word, is empty."""
+    """Return meanings shortened for a cell; "" for one that is too long or contains no word."""
     found = {}
     for key, meaning in meanings.items():
         text = meaning.replace("|", "/").replace(": ", ", ").strip(" ;,.:/·•*_").removesuffix(" and")
@@ -574,7 +575,7 @@ def _meaningful(meanings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _headed(lines: Sequence[str], known: frozenset[str]) -> list[_Legend]:
-    """Return the legends of a whole document: those that begin as one, and notes of Markdown and of web pages."""
+    """Return the legends for a whole document: those with a heading, and footnotes of Markdown or web pages."""
     found: list[_Legend] = []
     notes = _Legend()
     for number, line in enumerate(lines):
@@ -590,7 +591,7 @@ def _headed(lines: Sequence[str], known: frozenset[str]) -> list[_Legend]:
 
 
 def _listed(lines: Sequence[str], first: int, known: frozenset[str]) -> Iterator[str]:
-    """Yield the lines of a legend below its heading, up to one that is no part of it."""
+    """Yield the lines of a legend below its heading."""
     for line in lines[first : first + MOST_CODES]:
         text = line.strip()
         if not text:
@@ -601,7 +602,7 @@ def _listed(lines: Sequence[str], first: int, known: frozenset[str]) -> Iterator
 
 
 def _merged(legends: Sequence[_Legend]) -> list[_Legend]:
-    """Return one legend for each column; where two of them differ over a mark, it has no meaning."""
+    """Return one legend for each column; a mark on which two of them differ gets no meaning."""
     found: dict[str, _Legend] = {}
     for each in legends:
         found.setdefault(each.column.casefold(), _Legend(column=each.column)).add(each.meanings)
@@ -609,9 +610,10 @@ def _merged(legends: Sequence[_Legend]) -> list[_Legend]:
 
 
 def _table_of_codes(lines: Sequence[str], table: Sequence[_Row], near: frozenset[str]) -> _Legend | None:
-    """Return the legend that a table of two columns is; None for another one.
+    """Return the legend that a two-column table of codes and meanings is; None for any other table.
 
-    The names of its columns say so, or its heading; one without names explains marks of the table before or behind it.
+    It is recognised by the names of its columns or by its heading; one without names explains marks of the table
+    before or after it.
     """
     pairs: list[tuple[str, str]] = []
     names = ("", "")
@@ -641,7 +643,7 @@ def _table_of_codes(lines: Sequence[str], table: Sequence[_Row], near: frozenset
 
 
 def _of_names(table: Sequence[_Row]) -> Iterator[_Legend]:
-    """Yield the legends that names of columns have: "Status (A = active, R = retired)"."""
+    """Yield the legends inside names of columns: "Status (A = active, R = retired)"."""
     for column in {cell.column: None for row in table for cell in row.row.cells}:
         for inner in _IN_BRACKETS.findall(column):
             if "=" in inner and (found := _strong(inner)):
@@ -649,7 +651,7 @@ def _of_names(table: Sequence[_Row]) -> Iterator[_Legend]:
 
 
 def _explained(line: str, row: _Row, table: Sequence[_Row], legends: Sequence[_Legend]) -> str:
-    """Return a row's line with the meanings of its marks; a line that becomes too long goes on in further ones."""
+    """Return a row's line with the meanings of its marks; one that becomes too long is split into several."""
     parts = line.split(BAR)
     notes: list[str] = []
     shift = 1 if row.row.caption else 0
@@ -683,7 +685,7 @@ def _explained(line: str, row: _Row, table: Sequence[_Row], legends: Sequence[_L
 
 
 def _with_meaning(cell: _Cell, table: Sequence[_Row], legends: Sequence[_Legend]) -> str:
-    """Return a cell's text with what its marks mean, as it is where one of them has no meaning."""
+    """Return a cell's text with the meanings of its marks; unchanged if one of them has none."""
     found = _lookup(cell.keys, cell.column, table, legends)
     if (
         not found
@@ -700,12 +702,12 @@ def _with_meaning(cell: _Cell, table: Sequence[_Row], legends: Sequence[_Legend]
 
 
 def _note_name(key: str) -> str:
-    """Return what a note is called in its row: "Note 2"; Markdown takes a lone asterisk for emphasis."""
+    """Return the name of a note in its row: "Note 2"; a lone asterisk would be emphasis in Markdown."""
     return f"{NOTE} {key.removeprefix('^')}" if key.strip("*_") else NOTE
 
 
 def _listed_meanings(found: Mapping[str, str], column: str) -> str:
-    """Return marks with their meanings; in a cell without a column a colon would part a name from a value."""
+    """Return marks with their meanings; without a column, a colon would separate a name from a value."""
     if len(found) == 1 and not next(iter(found)).strip("*_"):
         return next(iter(found.values()))  # Markdown takes a lone asterisk for emphasis
     sign = ": " if column else " = "
@@ -713,7 +715,7 @@ def _listed_meanings(found: Mapping[str, str], column: str) -> str:
 
 
 def _lookup(keys: Sequence[str], column: str, table: Sequence[_Row], legends: Sequence[_Legend]) -> dict[str, str]:
-    """Return the meanings of marks in a column: of all together, else of each; none where one has none."""
+    """Return the meanings of marks in a column: of all marks together, else of each; none if one has none."""
     if not keys:
         return {}
     columns = {cell.column.casefold() for row in table for cell in row.row.cells}
@@ -732,9 +734,9 @@ def _lookup(keys: Sequence[str], column: str, table: Sequence[_Row], legends: Se
 
 
 def _may_be_mark(cell: _Cell, table: Sequence[_Row]) -> bool:
-    """Return whether letters behind a figure are a mark: it is a time, or other figures of the column have none.
+    """Return whether letters after a figure are a mark: after a time, or if other figures of the column have none.
 
-    A unit stands behind all of them.
+    A unit follows all figures of its column.
     """
     if _TIME.search(cell.rest):
         return True
@@ -743,7 +745,7 @@ def _may_be_mark(cell: _Cell, table: Sequence[_Row]) -> bool:
 
 
 def _may_be_codes(cell: _Cell, table: Sequence[_Row], legends: Sequence[_Legend]) -> bool:
-    """Return whether a cell of letters alone is a code: half of its column's texts are codes of a legend, or figures.
+    """Return whether a cell of letters is a code: half of its column's texts are codes of a legend, or figures.
 
     "A" is no grade in a column of teams from A to Z. A number is a code only where a legend names its column.
     """

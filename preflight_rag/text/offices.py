@@ -64,7 +64,7 @@ def spelled_as_in(question: str, text: str) -> str:
 
 
 def asked_office(question: str) -> tuple[str, ...]:
-    """Return the words of the office that a question asks for the holder of, e.g. ("finance", "director"); () if none.
+    """Return the words of the office whose holder a question asks for, e.g. ("finance", "director"); () if none.
 
     An abbreviation is spelled out: ("chief", "executive", "officer") for "CEO".
     """
@@ -107,7 +107,7 @@ def attached_names(text: str, office: tuple[str, ...], *, near: str) -> list[str
 
 
 def _mentions(text: str, office: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return where a text has the words of an office in their order, or its abbreviation."""
+    """Return the spans in which a text names an office, by its words in their order or its abbreviation."""
     tokens = [(match[0].casefold(), match.span()) for match in _WORD.finditer(text)]
     found = []
     for place, (token, span) in enumerate(tokens):
@@ -120,11 +120,12 @@ def _mentions(text: str, office: tuple[str, ...]) -> list[tuple[int, int]]:
 
 
 def _is_a_house(token: str) -> bool:
+    """Return whether a token can be part of an organisation's name."""
     return token not in _NO_PART_OF_IT | _DEPUTY | {"executive", "mr", "mrs", "ms", "dr", "sir", "board", "i"}
 
 
 def _stands_at(tokens: list[str], place: int, office: tuple[str, ...]) -> bool:
-    """Return whether an office's words stand at a place, and are no deputy's and nobody's who serves under it.
+    """Return whether an office is named at a place, and not a deputy of it or somebody reporting to it.
 
     "Chief of Staff to the Chief Executive Officer" names no chief executive officer.
     """
@@ -139,4 +140,5 @@ def spelled_out(text: str) -> str:
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the words of a text in lower case."""
     return [token.casefold() for token in _WORD.findall(text)]

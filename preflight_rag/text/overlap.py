@@ -91,7 +91,7 @@ def compared_words(text: str) -> list[str]:
 
 
 def fingerprint(tokens: Sequence[str]) -> np.ndarray:
-    """Return the marks of a text's words, ascending uint32 without repetition; none if it is shorter than a run."""
+    """Return a text's fingerprint: the least hash of each window of words, ascending uint32 without repetition."""
     import numpy as np
 
     runs = _run_hashes(tokens)
@@ -182,6 +182,7 @@ def _numbers(tokens: Sequence[str]) -> Counter[str]:
 
 
 def _without_sections(tokens: Sequence[str]) -> list[str]:
+    """Return the words without names of sections, such as "abstract"."""
     return [token for token in tokens if token not in _SECTIONS]
 
 

@@ -92,7 +92,7 @@ def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequen
 
 
 def _alike(text: str) -> tuple[str, list[int]]:
-    """Return a text with normalised spaces, quotation marks and case, and each character's offset in the original."""
+    """Return a text in normalised form (spaces, quotation marks, case), and each character's offset in the original."""
     out: list[str] = []
     offsets: list[int] = []
     for i, character in enumerate(text.translate(_SAME)):
@@ -108,7 +108,7 @@ def _alike(text: str) -> tuple[str, list[int]]:
 
 
 def _locate_alike(quote: str, text: str) -> Span | None:
-    """Return where a text has a quote, spelling of spaces and quotation marks aside."""
+    """Return where a text contains a quote, if spaces, quotation marks and case are normalised."""
     haystack, offsets = _alike(text)
     needle = _alike(quote)[0].strip().strip("\"'").strip(" .;,")
     at = haystack.find(needle) if needle else -1
@@ -232,6 +232,7 @@ def _word_start(text: str, at: int, most: int) -> int:
 
 
 def _word_end(text: str, least: int, at: int) -> int:
+    """Return the end of the last whole word before an offset; the offset if there is none after `least`."""
     found = max(text.rfind(" ", least, at), text.rfind("\n", least, at))
     return found if found > least else at
 

@@ -139,7 +139,7 @@ class SentenceFit:
         return any(self.off_subject(item) for item in self._at(n, quote))
 
     def is_heading(self, n: int, text: str) -> bool:
-        """Return whether a stretch of a passage is the heading of a part of it, which says nothing by itself."""
+        """Return whether a part of a passage is a heading, which states nothing by itself."""
         source = next((each for each in self._sources if each.n == n), None)
         if source is None:
             return False
@@ -201,10 +201,7 @@ class SentenceFit:
         )
 
     def _of_another_office(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence lacks the office that is asked for, or is about the past of one asked for now.
-
-        Only where another sentence does not.
-        """
+        """Return whether a sentence lacks the requested office, or is only about its past, while another does not."""
         if not self._office:
             return False
         now, named = bool(_OF_NOW.search(self.question)), self._names_office(item)
@@ -230,6 +227,7 @@ class SentenceFit:
         ]
 
     def _opposite(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence says the opposite of what a question, other than a yes/no question, says."""
         return not self.verdict and self._polarity(item) < 0
 
     def _polarity(self, item: PlacedSentence) -> int:
@@ -286,13 +284,13 @@ def _plain_headings(text: str) -> list[tuple[int, str]]:
 
 
 def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:
-    """Return whether two sentences say nearly the same, but for the words that tell one thing from another."""
+    """Return whether two sentences say nearly the same except for the words that distinguish two things."""
     shared, least = a.terms & b.terms, min(len(a.terms), len(b.terms))
     return a is not b and bool(shared & asked) and len(shared) >= PARALLEL * least
 
 
 def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
-    """Return whether a sentence has another word in the place of a term, e.g. "north" for "south branch".
+    """Return whether a sentence has another word in place of a term, e.g. "north" for "south branch".
 
     A shorter sentence, such as "lies in Abiko" beside "lies in Abiko city", is about the same thing.
     """
@@ -311,4 +309,5 @@ def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool
 
 
 def _tokens(text: str) -> list[str]:
+    """Return the words of a text in lower case."""
     return [token.casefold() for token in _TOKEN.findall(text)]

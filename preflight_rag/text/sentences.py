@@ -101,7 +101,7 @@ def sentence_spans(text: str) -> list[Span]:
 
 
 def _blocks(text: str) -> list[Span]:
-    """Return the parts of text without a boundary at a line end."""
+    """Return the spans of a text's blocks: lines, joined where a sentence was wrapped to the next line."""
     blocks: list[Span] = []
     for match in _LINE.finditer(text):
         line = match.group()
@@ -181,6 +181,7 @@ def _segments(line: str) -> Iterator[str]:
 
 
 def _opens_sentence(line: str, position: int) -> bool:
+    """Return whether a sentence can begin at a position: what follows is not in lower case."""
     return not line[position : position + 2].lstrip()[:1].islower()
 
 

@@ -25,7 +25,7 @@ def lost(message: str, rewritten: str) -> list[str]:
 
 
 def strays(message: str, rewritten: str) -> bool:
-    """Return whether a rewrite of a standalone message keeps less than half of its content words, typos aside."""
+    """Return whether a rewrite of a standalone message keeps less than half of its content words, except for typos."""
     asked, kept_words = words(message), words(rewritten)
     survived = []
     for word in asked:

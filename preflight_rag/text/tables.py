@@ -267,7 +267,7 @@ _MOST_COLUMNS = 200
 
 
 def header_rows(rows: Sequence[Sequence[str]]) -> int:
-    """Return how many of the first rows of a table without a marked header name its columns; 0 if none do."""
+    """Return how many of the first rows name the columns, for a table without a marked header; 0 if none do."""
     return _with_header([[_one_line(cell) for cell in row] for row in rows])[1]
 
 
@@ -323,7 +323,8 @@ def _stacked_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
         is_merged = any(cell and cell == following for cell, following in pairwise(head[0][1:]))
         if not is_merged and (above == head[0] or not _has_figures(rows[count:], above)):
             continue
-        names = [tuple(cell for cell in column if cell) for column in zip(above, *head[1:], strict=True)][1:]
+        columns = zip(above, *head[1:], strict=True)
+        names = [tuple(filter(None, column)) for column in columns][1:]
         named = [", ".join(dict.fromkeys(name)) for name in names]
         if all(named) and len(set(named)) == len(named):
             return [above, *rows[1:]], count

@@ -137,7 +137,7 @@ _UNITS = {
 
 @dataclass(frozen=True)
 class TextValue:
-    """An answer as it stands in the text, and its meaning for comparison: (year, month, day), a number, terms."""
+    """An answer as written in the text, and its meaning for comparison: (year, month, day), a number, or terms."""
 
     text: str
     kind: Kind
@@ -197,6 +197,7 @@ def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
     starts = [start for start, _ in anchors]
 
     def distance(span: tuple[int, int]) -> int:
+        """Return the distance in characters between a span and the nearest word of the question."""
         at = bisect_left(starts, span[0])  # the anchors are sorted: the nearest are those around it
         return min(
             (max(0, start - span[1], span[0] - end) for start, end in anchors[max(0, at - 1) : at + 1]), default=0
@@ -213,6 +214,7 @@ def _terms(text: str) -> frozenset[str]:
 
 
 def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
+    """Yield the place and value of each date in a sentence."""
     for match in DATE.finditer(sentence):
         if (key := date_key(match)) is not None:
             yield match.span(), TextValue(match.group().strip(), "date", key)
@@ -244,6 +246,7 @@ def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, 
 
 
 def _is_unit(unit: str | None) -> bool:
+    """Return whether the text after a number is a unit, "%" or nothing."""
     return unit is None or unit.strip() == "%" or bool(words(unit))
 
 
@@ -291,6 +294,7 @@ def excerpt(sentence: str, kind: Kind, question: str, most: int) -> str:
     at = sentence.find(found[0].text) if found and kind in {"date", "number", "name"} else -1
 
     def worth(first: int) -> tuple[float, int]:
+        """Return the score of the excerpt that begins with a word, and its place to decide ties."""
         last = first + most - 1
         inside = at >= tokens[first].start() and at + len(found[0].text) <= tokens[last].end() if at >= 0 else False
         return len(frozenset().union(*shared[first : last + 1])) + 1.5 * inside, -first
@@ -391,17 +395,20 @@ def _with_digits(text: str) -> str:
     """Return the text with number words as digits, ISO dates written out, scales spelled, ranges separated."""
 
     def digits(match: re.Match[str]) -> str:
+        """Return a matched number word as digits."""
         if match[3]:
             return str(_SPELLED[match[3].casefold()])
         return str(_SPELLED[match[1].casefold()] + (_SPELLED[match[2].casefold()] if match[2] else 0))
 
     def written(match: re.Match[str]) -> str:
+        """Return a matched ISO date with its month's name."""
         return f"{int(match['d'])} {MONTHS[int(match['m']) - 1].capitalize()} {match['y']}"
 
     text = _FIGURE_DATE.sub(r"\2", _ISO_DATE.sub(written, unicodedata.normalize("NFKC", without_note_marks(text))))
     money = bool(_CURRENCY.search(text))
 
     def spelled(match: re.Match[str]) -> str:
+        """Return a matched abbreviation of a scale as a word: "million"."""
         short = match["scale"].casefold()
         if short == "m":
             return " million" if money else match.group()

@@ -6,21 +6,20 @@ that stays `running` while nothing runs belongs to a process that was killed. `a
 to say which of several things is meant. Titles of conversations are in the table `thread_titles`, the users' verdicts
 on answers in `feedback`, and the origins of threads that were forked at a changed question in `thread_forks`.
 
-A `Database` stands for the database: the file `threads.db` (`sqlite_database.py`) or PostgreSQL
-(`postgres_database.py`). Statements here are those that both understand, with named parameters as SQLite writes them.
+Statements here are those that both kinds of `Database` understand, with named parameters as SQLite writes them.
 """
 
 from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from preflight_rag.state.errors import DatabaseCorrupt, ThreadNotFound, TurnError, UsageError
+from preflight_rag.state.errors import ThreadNotFound, TurnError, UsageError
+from preflight_rag.threads.database import Connection, Database, ResultRow
 
 if TYPE_CHECKING:
     from preflight_rag.state.values import Answer, Clarification
@@ -128,68 +127,6 @@ class Fork:
     turn: int
 
 
-class ResultRow(Protocol):
-    """A row of a result, read by the names of its columns."""
-
-    def __getitem__(self, name: str, /) -> Any:
-        """Return a column's value."""
-
-
-class ResultRows(Protocol):
-    """The result of a statement."""
-
-    @property
-    def rowcount(self) -> int:
-        """Number of rows that the statement changed."""
-
-    def fetchone(self) -> Any:
-        """Return the next row, or None."""
-
-    def fetchall(self) -> list[Any]:
-        """Return all rows that are left."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the rows one by one."""
-
-
-class Connection(Protocol):
-    """A connection to the ledger's database, which runs statements.
-
-    Statements may call `holds(query, text)`, which tests whether a text contains a casefolded query, and `least` and
-    `greatest` as in PostgreSQL.
-    """
-
-    def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> ResultRows:
-        """Run a statement with named parameters (`:name`)."""
-
-
-class Database(Protocol):
-    """The database that holds the ledger's tables; may be used from any thread."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the database for error messages, never with a password."""
-
-    @property
-    def clock(self) -> str:
-        """SQL expression for the seconds since 1970 by the database's clock."""
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """Return a connection for reading, as a `with` block; errors of the database are raised as errors of ours."""
-
-    def writing(self, thread_id: str = "") -> AbstractContextManager[Connection]:
-        """Return a transaction, as a `with` block.
-
-        Transactions that name the same thread run one after the other.
-        """
-
-    def damaged(self, what: str) -> DatabaseCorrupt:
-        """Return the error for a row that is damaged; `what` names the row."""
-
-    def close(self) -> None:
-        """Close the database; a second call does nothing."""
-
-
 class Ledger:
     """The turns of all threads in one database; may be used from any thread.
 
@@ -219,7 +156,7 @@ class Ledger:
         settings: Mapping[str, Any],
         model: str,
     ) -> tuple[Turn | None, Turn | None]:
-        """Begin a turn unless the thread's newest turn stands in the way.
+        """Begin a turn, unless `in_the_way` is true of the thread's newest turn.
 
         Return the newest turn before the call, and the turn that was begun, or None.
         """
@@ -555,8 +492,10 @@ def _names(kind: type) -> list[str]:
 
 
 def _json(value: Any) -> str:
+    """Return a value as JSON, with text for values that JSON does not have."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _now() -> str:
+    """Return the present time in ISO 8601, in UTC."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")

@@ -224,6 +224,7 @@ class PostgresCheckpointer(PruningSaver, BasePostgresSaver):
         return await self._remove(_BEFORE, [thread_id, row["written"]], thread_id)
 
     async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
+        """Remove all checkpoints of the threads except the newest one of each namespace."""
         await self._remove(_OLDER_THAN_LATEST, [list(thread_ids)])
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:

@@ -84,13 +84,14 @@ async def _make_checkpoints(path: Path) -> None:
 
 
 def _to_read(path: Path) -> sqlite3.Connection:
-    """Open a database for reading."""
+    """Open a database for reading; bytes that are not UTF-8 are replaced."""
     connection = open_to_read(path)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return connection
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    """Open a database for reading and writing; bytes that are not UTF-8 are replaced."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.text_factory = lambda text: text.decode("utf-8", "replace")
     return connection
@@ -130,11 +131,12 @@ def _broken_checkpoints(connection: sqlite3.Connection, *, remove: bool = False)
 
 
 def _has(connection: sqlite3.Connection, table: str) -> bool:
+    """Return whether the database has a table of the name."""
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
 
 
 def _is_object_or_null(text: Any) -> bool:
-    """Return whether the database has a table of the name."""
+    """Return whether a text is missing, or JSON of an object or null."""
     try:
         return text is None or isinstance(json.loads(text), dict | type(None))
     except (ValueError, TypeError):

@@ -210,6 +210,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         named = get_checkpoint_id(config)
 
         def read() -> tuple[Any, list[Any]] | None:
+            """Read a checkpoint and its writes in the database's thread."""
             connection = self.conn._conn
             latest = (named,) if named else connection.execute(_LATEST_ID, (thread_id, namespace)).fetchone()
             if latest is None:
@@ -282,6 +283,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         await self.setup()
 
         def run() -> None:
+            """Run the statements in the database's thread."""
             with self.conn._conn as connection:  # commits, or rolls back after an error
                 begin_writing(connection)
                 work(connection)
@@ -326,6 +328,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         return await self._remove(*_steps_before(thread_id, keep_turns))
 
     async def _keep_latest(self, thread_ids: Sequence[str]) -> None:
+        """Remove all checkpoints of the threads except the newest one of each namespace."""
         await self._remove(_OLDER_THAN_LATEST, [_json_texts(thread_ids)])
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
@@ -401,6 +404,7 @@ class SqliteCheckpointer(PruningSaver, AsyncSqliteSaver):
         removed = 0
 
         def remove(connection: sqlite3.Connection) -> None:
+            """Delete the selected checkpoints within a transaction."""
             nonlocal removed
             removed = _delete_selected(connection, query, values)
 

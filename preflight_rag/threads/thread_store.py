@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from preflight_rag.state.extras import require_extra
-from preflight_rag.threads.ledger import Database, Ledger, Turn, answered, asking
+from preflight_rag.threads.database import Database
+from preflight_rag.threads.ledger import Ledger, Turn, answered, asking
 from preflight_rag.threads.locks import remove_unused_locks, thread_lock
 from preflight_rag.threads.sqlite_checkpoints import SqliteCheckpointer, Work, open_checkpointer, pruning
 from preflight_rag.threads.sqlite_database import THREADS, SqliteDatabase, translated_errors, writable
@@ -87,6 +88,7 @@ class SqliteThreadStore:
         values, prune = answered(answer), pruning(turn.thread_id, keep_turns)
 
         def work(connection: sqlite3.Connection) -> None:
+            """Record the answer and prune the thread."""
             self.ledger.change(connection, turn.id, values)
             prune(connection)
 

@@ -34,16 +34,6 @@ ANSWER_KEYS = {
 
 
 @pytest.fixture
-def run(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def invoke(*arguments, **environment):
-        return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-
-    return invoke
-
-
-@pytest.fixture
 def papers(tmp_path):
     folder = tmp_path / "papers"
     folder.mkdir()

@@ -18,16 +18,6 @@ from preflight_rag.library import Library
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 
-@pytest.fixture
-def run(monkeypatch):
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def invoke(*arguments, **environment):
-        return CliRunner().invoke(app, [str(argument) for argument in arguments], env=environment)
-
-    return invoke
-
-
 @pytest.fixture(scope="module")
 def offices(tmp_path_factory):
     """A library of all kinds of office files, with others beside them that are not read."""

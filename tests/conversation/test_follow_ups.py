@@ -2,7 +2,8 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, repeats, standalone
+from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, standalone
+from preflight_rag.conversation.repeated_answers import repeats
 from preflight_rag.state.reading import Earlier, Source
 from preflight_rag.state.values import Citation
 

@@ -10,11 +10,12 @@ from preflight_rag.conversation import (
     lookups,
     metadata,
     named_files,
+    named_places,
     overview,
 )
 from preflight_rag.text.lazy_patterns import LazyPattern
 
-MODULES = (document_questions, follow_ups, intents, lookups, metadata, named_files, overview)
+MODULES = (document_questions, follow_ups, intents, lookups, metadata, named_files, named_places, overview)
 
 EXAMPLES = [
     (document_questions, "_WHEN_DONE", "The bridge was opened on 4 May 1931", "The bridge was opened by Ruth"),
@@ -65,8 +66,8 @@ EXAMPLES = [
     (follow_ups, "_ASKS_ALONE", "in how many countries", "it was given"),
     (follow_ups, "_INNER", "Which dose of etoricoxib was given", "Which dose was given"),
     (follow_ups, "_GENERAL", "How old were the women?", "How old were the women of Oslo?"),
-    (follow_ups, "_SOURCE", "show me the second source", "the second paper on aspirin"),
-    (follow_ups, "_ANSWER", "tell me more about the second one", "the second of May"),
+    (named_places, "_SOURCE", "show me the second source", "the second paper on aspirin"),
+    (named_places, "_ANSWER", "tell me more about the second one", "the second of May"),
     (intents, "_BEFORE", "could you please show it", "question"),
     (intents, "_AFTER", "show it again please", "please show the source"),
     (intents, "_ASKS", "what is it", "aspirin"),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.corg.composition import undescribed, undescribed_answers
+from preflight_rag.corg.undescribed import undescribed, undescribed_answers
 from preflight_rag.state.reading import ContextNote
 from preflight_rag.state.values import Relation
 from preflight_rag.text.headers import UNDESCRIBED

@@ -15,6 +15,7 @@ from evaluation.harness.asking import open_asking
 from evaluation.judging import judge_summaries
 from evaluation.runs import ExperimentRun
 from evaluation.samples import Sample
+from evaluation.selection_cases import limits_of
 from preflight_rag.state.values import Document
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -136,8 +137,8 @@ def test_recall_is_whether_an_answer_is_present(meetings, settings):
 )
 def test_t_max_goes_up_to_the_models_window(window, most):
     tried = (2_000, 5_000, 10_000, 20_000, 50_000, 120_000)
-    assert [limit.tokens for limit in diversity.limits_of(False, window)] == [t for t in tried if t <= most]
-    assert [limit.ratio for limit in diversity.limits_of(True, window)] == [0.05, 0.1, 0.2]
+    assert [limit.tokens for limit in limits_of(False, window)] == [t for t in tried if t <= most]
+    assert [limit.ratio for limit in limits_of(True, window)] == [0.05, 0.1, 0.2]
 
 
 @pytest.mark.parametrize(
@@ -223,11 +224,3 @@ def test_summaries_are_not_judged_without_a_model(meetings, settings):
     (report,) = run("summaries", meetings, ["qmsum"], settings)
     assert "No summaries are judged" in report.about
     assert "judged" not in report.figures
-
-
-@pytest.mark.parametrize(("old", "name"), [("splitting", "splitters"), ("hsrdr", "sources")])
-def test_other_names_of_experiments_still_run(old, name, meetings, beir_data, library_cache):
-    settings = ExperimentRun(part="all", library_cache=library_cache)
-    data, dataset = (meetings, "qmsum") if name == "splitters" else (beir_data, "small")
-    (report,) = run(old, data, [dataset], settings)
-    assert report.experiment == name

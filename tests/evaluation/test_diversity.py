@@ -13,21 +13,22 @@ from evaluation.datasets import covidqa, open_dataset, qmsum
 from evaluation.datasets.files import find, json_lines
 from evaluation.experiments import diversity
 from evaluation.experiments.diversity import (
-    SelectionCase,
-    SelectionLimit,
     _answers_over_alpha,
-    _by_similarity,
-    _cuts,
+)
+from evaluation.runs import ExperimentRun
+from evaluation.samples import Sample
+from evaluation.searching import collection_library
+from evaluation.selection_cases import SelectionCase, SelectionLimit, candidates
+from evaluation.selections import (
     as_reported,
-    candidates,
+    by_mmr,
+    by_similarity,
+    cuts,
     lengths_of,
     presets_of,
     selections,
     tuned_for_answers,
 )
-from evaluation.runs import ExperimentRun
-from evaluation.samples import Sample
-from evaluation.searching import collection_library
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.library.search.selection import PAPER_PRESETS
 from preflight_rag.state.context import Settings
@@ -96,7 +97,7 @@ def test_what_is_tuned_over_a_ranking_is_what_a_turn_weighs(beir_data, library_c
     with candidates(collection, settings) as (cases_of, _), collection_library(collection, settings) as library:
         for case in cases_of(collection.samples):
             for alpha, window in ((0.3, None), (0.55, 1), (0.7, 2)):
-                pick = diversity._by_mmr(alpha, window, fused=True)
+                pick = by_mmr(alpha, window, fused=True)
                 turn = Settings(k=3, reranker="none", diversity="mmr", alpha=alpha, window=window)
                 chosen = retrieve_passages(library, [case.query.question], turn).chosen
                 assert [case.documents[at] for at in pick(case, 3, None)] == [c.passage.document_id for c in chosen]
@@ -283,5 +284,5 @@ def test_an_answer_is_not_made_of_the_ends_of_two_units(texts, places, picks, pr
 @pytest.mark.parametrize(("fill", "picks"), [(False, [0, 1]), (True, [0, 1])])
 def test_a_smaller_limits_picks_are_the_first_of_a_larger_ones(fill, picks):
     limits = (SelectionLimit(tokens=8), SelectionLimit(tokens=12))
-    found = _cuts(case(fill=fill), _by_similarity, limits)
+    found = cuts(case(fill=fill), by_similarity, limits)
     assert found == [picks, [0, 1, 2]]

@@ -6,18 +6,9 @@ import pytest
 
 from evaluation.datasets.trust import TrustDocument, TrustQuestion, TrustSet
 from evaluation.experiments import trust
-from evaluation.experiments.trust import (
-    MEASURES,
-    ShownCitations,
-    calibration_error,
-    holds,
-    holds_evidence,
-    judge,
-    says,
-    says_all,
-    verdict_of,
-)
+from evaluation.experiments.trust import MEASURES, calibration_error
 from evaluation.runs import ExperimentRun
+from evaluation.trust_claims import ShownCitations, holds, holds_evidence, judge, says, says_all, verdict_of
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Answer, Citation, Group, Receipt, RouteDecision
 from preflight_rag.text.headers import CONTRADICTED

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from fault_counts import times
 
-from preflight_rag.conversation import follow_ups, intents, lookups, small_talk
+from preflight_rag.conversation import follow_ups, intents, lookups, named_places, small_talk
 from preflight_rag.corg import agreement, choices, comparability, entities
 from preflight_rag.ingest.loaders import fields, html, layout
 from preflight_rag.ingest.loaders import text as text_loader
@@ -181,7 +181,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "follow-ups": both(
         lambda given: follow_ups.standalone(given, ["How hot is Venus?"]),
         lambda given: follow_ups.standalone("And Mercury?", [given]),
-        follow_ups.names_by_place,
+        named_places.names_by_place,
     ),
     "lookups": both(lookups.recognise_lookup, lambda given: lookups.lookup_after(given, "Which papers are about it?")),
     "entities": both(

@@ -15,7 +15,7 @@ from hostile_markup import active
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from preflight_rag.conversation import follow_ups, intents, lookups
+from preflight_rag.conversation import follow_ups, intents, lookups, named_places
 from preflight_rag.corg import choices, entities
 from preflight_rag.ingest.loaders import load
 from preflight_rag.library.index.lexical import LexicalIndex, write_lexical
@@ -230,7 +230,7 @@ def read_message(text: str) -> None:
     lookups.recognise_lookup(text)
     lookups.lookup_after(text, "Which papers are about Venus?")
     follow_ups.standalone(text, ["How hot is Venus?", text])
-    follow_ups.names_by_place(text)
+    named_places.names_by_place(text)
     concepts.subquestions(text)
     found = concepts.key_concepts(text, terms={"Venus", text})
     for expression in concepts.expressions(found):

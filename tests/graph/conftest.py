@@ -18,3 +18,13 @@ def opened(tmp_path, embedder, chat_reader):
         return Preflight.open(folder, chat_reader(server), **({"route": "corg"} | settings))
 
     return make
+
+
+@pytest.fixture
+def over_the_demo(own_folder, chat_reader):
+    """Opens a copy of the demo's library with a scripted model, on the route plain."""
+
+    def make(server, **settings):
+        return Preflight.open(own_folder, chat_reader(server), **({"route": "plain"} | settings))
+
+    return make

@@ -114,11 +114,6 @@ def fresh(server):
     return ChatReader(open_chat_model("openai:m", base_url=server.url))
 
 
-@pytest.fixture
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
-
-
 @pytest.mark.usefixtures("own_cache")
 def test_a_model_of_unknown_speed_that_reads_too_slowly_is_given_less_in_its_first_turn(broken_bow):
     """The server is silent over three passages; over fewer it answers."""

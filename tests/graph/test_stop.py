@@ -5,20 +5,12 @@ import time
 
 import pytest
 
-from preflight_rag import Preflight, StageEvent, TokenEvent
+from preflight_rag import StageEvent, TokenEvent
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 
 QUESTION = "How hot is the planet Venus?"
 SLOW = Reply("Hot [1]. " * 200, chunk_delay=0.05)
 LATE = Reply("Hot [1].", delay=30)
-
-
-@pytest.fixture
-def opened(own_folder, chat_reader):
-    def make(server, **settings):
-        return Preflight.open(own_folder, chat_reader(server), **({"route": "plain"} | settings))
-
-    return make
 
 
 def was_closed_within(server, stopped, seconds=1.0):
@@ -46,8 +38,8 @@ def has_routed(event):
 
 
 @pytest.mark.parametrize(("reply", "wanted"), [(SLOW, is_token), (LATE, has_routed)], ids=["streaming", "waiting"])
-async def test_closing_the_stream_closes_the_models_connection(opened, reply, wanted):
-    with ScriptedServer([("<passages>", reply, 1)], default="Hot [1].") as server, opened(server) as app:
+async def test_closing_the_stream_closes_the_models_connection(over_the_demo, reply, wanted):
+    with ScriptedServer([("<passages>", reply, 1)], default="Hot [1].") as server, over_the_demo(server) as app:
         stream = app.astream(QUESTION, thread_id="t")
         await until(stream, wanted)
         await asyncio.to_thread(server.wait_for, 1, "<passages>")
@@ -59,8 +51,8 @@ async def test_closing_the_stream_closes_the_models_connection(opened, reply, wa
 
 
 @pytest.mark.parametrize("tokens", [True, False])
-async def test_cancelling_the_task_closes_the_models_connection(opened, tokens):
-    with ScriptedServer([("<passages>", LATE, 1)], default="Hot [1].") as server, opened(server) as app:
+async def test_cancelling_the_task_closes_the_models_connection(over_the_demo, tokens):
+    with ScriptedServer([("<passages>", LATE, 1)], default="Hot [1].") as server, over_the_demo(server) as app:
 
         async def ask():
             async for _ in app.astream(QUESTION, thread_id="t", tokens=tokens):
@@ -76,8 +68,8 @@ async def test_cancelling_the_task_closes_the_models_connection(opened, tokens):
         assert await asyncio.to_thread(was_closed_within, server, stopped)
 
 
-async def test_all_calls_of_a_fan_out_are_closed(opened):
-    with ScriptedServer(default=LATE) as server, opened(server, route="map-reduce") as app:
+async def test_all_calls_of_a_fan_out_are_closed(over_the_demo):
+    with ScriptedServer(default=LATE) as server, over_the_demo(server, route="map-reduce") as app:
         stream = app.astream(QUESTION, thread_id="t")
         await until(stream, has_routed)
         reading = asyncio.create_task(until(stream, lambda event: False))
@@ -91,9 +83,9 @@ async def test_all_calls_of_a_fan_out_are_closed(opened):
         assert [request.gone is not None and request.gone - stopped < 1 for request in server.requests] == [True] * 4
 
 
-async def test_the_thread_goes_on_and_the_stopped_question_stays_known(opened):
+async def test_the_thread_goes_on_and_the_stopped_question_stays_known(over_the_demo):
     script = [("<passages>", LATE, 1), ("<conversation>", "How hot is Mercury?"), ("<passages>", "Warm [1].")]
-    with ScriptedServer(script) as server, opened(server) as app:
+    with ScriptedServer(script) as server, over_the_demo(server) as app:
         stream = app.astream(QUESTION, thread_id="t")
         await until(stream, has_routed)
         await asyncio.to_thread(server.wait_for, 1, "<passages>")
@@ -104,8 +96,8 @@ async def test_the_thread_goes_on_and_the_stopped_question_stays_known(opened):
         assert [turn.status for turn in app.ledger.turns("t")] == ["interrupted", "answered"]
 
 
-async def test_asking_a_stopped_question_again_is_a_fresh_start(opened):
-    with ScriptedServer([("<passages>", LATE, 1)], default="Hot [1].") as server, opened(server) as app:
+async def test_asking_a_stopped_question_again_is_a_fresh_start(over_the_demo):
+    with ScriptedServer([("<passages>", LATE, 1)], default="Hot [1].") as server, over_the_demo(server) as app:
         stream = app.astream(QUESTION, thread_id="t")
         await until(stream, has_routed)
         await asyncio.to_thread(server.wait_for, 1, "<passages>")
@@ -114,8 +106,8 @@ async def test_asking_a_stopped_question_again_is_a_fresh_start(opened):
         assert (answer.answer, answer.receipt.model_calls) == ("Hot [1].", 1)
 
 
-async def test_a_stopped_turn_can_be_finished_later(opened):
-    with ScriptedServer([("<passages>", LATE, 1)], default="Hot [1].") as server, opened(server) as app:
+async def test_a_stopped_turn_can_be_finished_later(over_the_demo):
+    with ScriptedServer([("<passages>", LATE, 1)], default="Hot [1].") as server, over_the_demo(server) as app:
         stream = app.astream(QUESTION, thread_id="t")
         await until(stream, has_routed)
         await asyncio.to_thread(server.wait_for, 1, "<passages>")

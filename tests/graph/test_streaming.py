@@ -20,14 +20,6 @@ from preflight_rag.testing.scripted_server import Reply, ScriptedServer
 QUESTION = "How hot is the planet Venus?"
 
 
-@pytest.fixture
-def over_the_demo(own_folder, chat_reader):
-    def make(server, **settings):
-        return Preflight.open(own_folder, chat_reader(server), **({"route": "plain"} | settings))
-
-    return make
-
-
 def said(events):
     return "".join(event.text for event in events if isinstance(event, TokenEvent))
 

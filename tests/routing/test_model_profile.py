@@ -15,14 +15,11 @@ from preflight_rag.routing.model_profile import (
 )
 from preflight_rag.state.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("own_cache")
+
 MEASURED = ModelProfile(
     "openai:small", "60 questions", {0.0: 1.0, 0.5: 0.4, 1.0: 0.8}, 0.9, 0.25, (12, 12, 12), 900, 3.5
 )
-
-
-@pytest.fixture(autouse=True)
-def cache_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
 
 
 def test_profile_of_an_unmeasured_model_is_the_mean_of_the_papers_two():

@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from serving import running
 
 from preflight_rag import Preflight
-from preflight_rag.server.openai import EMBEDDED_AT_ONCE
+from preflight_rag.server.embeddings import EMBEDDED_AT_ONCE
 from preflight_rag.testing.scripted_replies import Reply, prompt_of
 from preflight_rag.testing.scripted_server import ScriptedServer
 

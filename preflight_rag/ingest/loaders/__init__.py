@@ -37,7 +37,7 @@ _LOADER_OF = {suffix: name for name, suffixes in LOADERS.items() for suffix in s
 def load(
     path: Path, *, max_bytes: int = DEFAULT_MAX_BYTES, on_page: Pages | None = None, folder: Path | None = None
 ) -> Iterator[Document | DocumentError]:
-    """Yield the documents of one file, read as they are asked for.
+    """Yield the documents of one file; the file is read only as far as they are requested.
 
     Args:
         path: A file whose ending is one of `SUFFIXES`.
@@ -61,15 +61,15 @@ def load(
 
 
 def load_bytes(path: Path, data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -> list[Document | DocumentError]:
-    """Return the documents of a file that another file holds, such as a mail's attachment.
+    """Return the documents of a file inside another file, such as a mail's attachment.
 
     Args:
-        path: Its name below the path of the file that holds it; nothing is there on disk.
-        data: What it holds.
+        path: The file's name below the path of the outer file; nothing exists there on disk.
+        data: The file's content.
         max_bytes: Largest size, after decompression, that is read.
 
     Raises:
-        DocumentError: It cannot be read, or is of a kind that no loader reads.
+        DocumentError: It cannot be read, or no loader reads files of its kind.
     """
     if suffix_of(path) not in SUFFIXES:
         raise unsupported(path)
@@ -85,7 +85,7 @@ def load_bytes(path: Path, data: bytes, *, max_bytes: int = DEFAULT_MAX_BYTES) -
 
 @contextmanager
 def _as_document_errors(path: Path) -> Iterator[None]:
-    """Make what a loader raises an error that names the file."""
+    """Raise any error of a loader as a `DocumentError` that names the file."""
     try:
         yield
     except (DocumentError, MemoryError):
@@ -97,6 +97,7 @@ def _as_document_errors(path: Path) -> Iterator[None]:
 
 
 def _documents(path: Path, max_bytes: int, on_page: Pages | None) -> Iterator[Document | DocumentError]:
+    """Yield the documents of one file with the loader for its extension."""
     name = _LOADER_OF[suffix_of(path)]
     if name == "xml":
         name = import_module(".xml", __name__).xml_loader(path)

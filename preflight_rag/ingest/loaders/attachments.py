@@ -22,18 +22,19 @@ MOST_ATTACHMENTS = 200
 def attached_documents(
     path: Path, place: Path, data: bytes, about: str, max_bytes: int, *, is_text: bool = False
 ) -> list[Document]:
-    """Return the documents of an attachment, which say what they were attached to.
+    """Return the documents of an attachment, which name the document to which it was attached.
 
     Args:
         path: The file on disk.
-        place: The attachment's name under the id of what it is attached to.
-        data: What it holds.
-        about: The title of what it is attached to.
+        place: The attachment's name below the id of the document to which it is attached.
+        data: The attachment's content.
+        about: The title of the document to which it is attached.
         max_bytes: Largest size, after decompression, that is read.
-        is_text: Whether what has an ending that no loader reads is read as plain text: a calendar, a card, a script.
+        is_text: Whether files with an extension that no loader reads are read as plain text: a calendar, a
+        script.
 
     Raises:
-        DocumentError: It cannot be read, or holds no text.
+        DocumentError: It cannot be read, or contains no text.
     """
     file = place if not is_text or suffix_of(place) in SUFFIXES else place.with_name(f"{place.name}.txt")
     found = load_bytes(file, data, max_bytes=max_bytes)
@@ -84,12 +85,12 @@ def embedded_documents(
 
 
 def why_left_out(place: Path, error: DocumentError) -> str:
-    """Return why an attachment could not be read, without its path, which the report says before."""
+    """Return why an attachment could not be read, without its path, which the report states before."""
     return error.message.removeprefix(str(place)).lstrip(" :").removeprefix("is ")
 
 
 def own_name(name: str, taken: set[str]) -> str:
-    """Return an attachment's name without folders, and another one for each of a file's attachments."""
+    """Return a unique name for an attachment within its file, without folders."""
     plain = PurePosixPath(name.replace("\\", "/")).name.strip() or "attachment"
     own, number = plain, 2
     while own.casefold() in taken:

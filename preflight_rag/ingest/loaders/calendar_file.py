@@ -64,19 +64,19 @@ _RULE_PARTS = ("FREQ", "INTERVAL", "COUNT", "UNTIL", "BYDAY", "BYMONTHDAY", "BYM
 
 @dataclass(frozen=True)
 class _Property:
-    """A property of an entry: its parameters, and its value as it is written."""
+    """A property of a calendar entry or address card: its parameters, and its raw value."""
 
     value: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """Return the value with its escapes resolved, on one line."""
+        """Return the value on one line, with its escapes resolved."""
         return one_line(_ESCAPED.sub(lambda match: " " if match[1] in "nN" else match[1], self.value))
 
     @property
     def parts(self) -> list[str]:
-        """Return the parts of a value such as an address, those that are filled."""
+        """Return the non-empty parts of a structured value such as an address."""
         parts = re.split(r"(?<!\\);", self.value)
         return [text for part in parts if (text := _Property(part).text)]
 
@@ -85,7 +85,7 @@ Entry = dict[str, list[_Property]]
 
 
 def load_calendar_file(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the file as one document, a row for each entry.
+    """Yield a calendar or address file as one document, with a row for each entry.
 
     Raises:
         UnreadableDocument: It is no calendar and no address card.
@@ -108,7 +108,7 @@ def load_calendar_file(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _entries(text: str, report: ReadReport) -> Iterator[tuple[str, Entry]]:
-    """Yield each part of the file with its name, a part behind those inside of it; damaged ones are reported."""
+    """Yield each component of the file with its name, inner components first; unfinished ones are reported."""
     around: list[tuple[str, Entry]] = []
     left_out: dict[str, int] = {}
     for line in _FOLD.sub("", _with_soft_breaks(text)).splitlines():
@@ -134,7 +134,7 @@ def _entries(text: str, report: ReadReport) -> Iterator[tuple[str, Entry]]:
 
 
 def _property(written: str, value: str) -> _Property:
-    """Return a property by its parameters and its value as they are written."""
+    """Parse a property from its parameters and value as written."""
     parameters = {key.upper(): part.strip('"') for key, part in _PARAMETER.findall(written)}
     if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE" or "QUOTED-PRINTABLE" in parameters:
         decoded = quopri.decodestring(value.encode())
@@ -146,16 +146,17 @@ def _property(written: str, value: str) -> _Property:
 
 
 def _with_soft_breaks(text: str) -> str:
-    """Return the text of a card of version 2.1 without the line ends that its encoding adds."""
+    """Return the text of a vCard 2.1 without the line breaks that its quoted-printable encoding adds."""
     return _SOFT_BREAK.sub("", text) if "QUOTED-PRINTABLE" in text.upper() else text
 
 
 def _first(entry: Entry, name: str) -> str:
+    """Return the first non-empty value of a property; "" without one."""
     return next((each.text for each in entry.get(name, ()) if each.text), "")
 
 
 def _entry_cells(kind: str, entry: Entry) -> list[tuple[str, str]]:
-    """Return the cells of an event, a task or a note."""
+    """Return the table cells of an event, a task or a note, as `(column, text)`."""
     start = next(iter(entry.get("DTSTART", ())), None)
     zone = start.parameters.get("TZID", "") if start else ""
     people = [_person(each) for each in entry.get("ATTENDEE", ())]
@@ -185,7 +186,7 @@ def _entry_cells(kind: str, entry: Entry) -> list[tuple[str, str]]:
 
 
 def _card_cells(entry: Entry) -> list[tuple[str, str]]:
-    """Return the cells of an address card; several numbers of a kind stand in one."""
+    """Return the table cells of an address card; several numbers of one kind share a cell."""
     names = [each.parts for each in entry.get("N", ())]
     name = _first(entry, "FN") or " ".join([*names[0][1:2], *names[0][:1]] if names else [])
     cells: dict[str, list[str]] = {"Contact": [name or _first(entry, "ORG") or "without a name"]}
@@ -200,17 +201,19 @@ def _card_cells(entry: Entry) -> list[tuple[str, str]]:
 
 
 def _person(given: _Property) -> str:
-    """Return who is invited, by name, with what was answered."""
+    """Return the name of an invited person, with the person's reply."""
     name = given.parameters.get("CN", "") or given.text.lower().removeprefix("mailto:")
     answer = given.parameters.get("PARTSTAT", "").replace("-", " ").lower()
     return f"{one_line(name)} ({answer})" if answer and answer != "needs action" else one_line(name)
 
 
 def _times(given: Sequence[_Property]) -> str:
+    """Return the times of properties, separated by commas."""
     return ", ".join(_time(value) for each in given for value in each.value.split(","))
 
 
 def _parsed_time(value: str) -> datetime | date | None:
+    """Return the date or time that a value states; None if it is neither."""
     match = _TIME.match(value.strip().replace("-", "").replace(":", ""))
     if match is None:
         return None
@@ -224,7 +227,7 @@ def _parsed_time(value: str) -> datetime | date | None:
 
 
 def _time(value: str) -> str:
-    """Return a time as a date with its day of the week; what is none as it is."""
+    """Return a time as a date with its weekday; any other value unchanged."""
     found = _parsed_time(value)
     if found is None:
         return one_line(value)
@@ -234,11 +237,12 @@ def _time(value: str) -> str:
 
 
 def _day_name(day: date) -> str:
+    """Return the name of a date's weekday."""
     return calendar.day_name[day.weekday()]
 
 
 def _end(entry: Entry) -> str:
-    """Return when an event ends; of days without a time, the last one, which the file names the one after."""
+    """Return when an event ends; for whole days the last day, because the file names the day after it."""
     value, start = _first(entry, "DTEND"), _first(entry, "DTSTART")
     end = _parsed_time(value)
     if end is None or isinstance(end, datetime):
@@ -248,6 +252,7 @@ def _end(entry: Entry) -> str:
 
 
 def _duration(value: str) -> str:
+    """Return a duration in words: "1 hour 30 minutes"."""
     match = _DURATION.fullmatch(value.strip()) if value else None
     if match is None:
         return value
@@ -256,7 +261,7 @@ def _duration(value: str) -> str:
 
 
 def _rule(value: str) -> str:
-    """Return a rule of recurrence in words: "every second week on Monday and Thursday until 2024-12-20"."""
+    """Return a recurrence rule in words: "every second week on Monday and Thursday until 2024-12-20"."""
     parts = dict(part.partition("=")[::2] for part in value.upper().split(";") if "=" in part)
     unit, interval = _UNITS.get(parts.get("FREQ", "")), parts.get("INTERVAL", "1")
     if unit is None:
@@ -277,10 +282,12 @@ def _rule(value: str) -> str:
 
 
 def _by_day(number: str | None, day: str) -> str:
+    """Return a recurring weekday in words: "Monday", or with a number "the second Monday"."""
     if number is None:
         return _DAYS[day]
     return f"the {_NUMBERS.get(int(number), f'{int(number)}.')} {_DAYS[day]}"
 
 
 def _and(words: Sequence[str]) -> str:
+    """Return words as an enumeration: "a, b and c"."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

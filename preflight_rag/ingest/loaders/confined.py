@@ -33,7 +33,7 @@ LARGEST_FILE = 1 << 20
 
 
 def confine() -> list[str]:
-    """Give up this process's network; the names of the limits that it has now: namespace, filter, hook."""
+    """Cut this process off from the network; return which protections work: namespace, filter, hook."""
     found = []
     if sys.platform == "linux":
         found += ["namespace"] if _leave_network() else []
@@ -48,7 +48,7 @@ def confine() -> list[str]:
 
 
 def limit_processor(seconds: float) -> None:
-    """Have the system end this process after so many further seconds of work; Windows cannot."""
+    """Let the system end this process after some further seconds of processor time; not possible on Windows."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -58,7 +58,7 @@ def limit_processor(seconds: float) -> None:
 
 
 def _leave_network() -> bool:
-    """Into a namespace of its own: root's right, and others' inside a namespace of users of their own."""
+    """Move into a network namespace of its own, without root rights inside a new user namespace."""
     unshare = getattr(ctypes.CDLL(None), "unshare", None)
     if unshare is None:
         return False
@@ -75,13 +75,13 @@ def _leave_network() -> bool:
 
 
 class _Program(ctypes.Structure):
-    """`struct sock_fprog`: a filter's length and its instructions."""
+    """The C structure `sock_fprog`: the length and the instructions of a filter."""
 
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
 def _filter_sockets() -> bool:
-    """Have the system refuse calls that make sockets, from now on, here and in what this process starts."""
+    """Let the system refuse to create sockets from now on, for this process and those that it starts."""
     known = _MACHINES.get(platform.machine())
     if known is None:
         return False
@@ -108,7 +108,7 @@ def _filter_sockets() -> bool:
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
-    """The hook: what of Python's own events is refused. It cannot be taken away again."""
+    """Refuse some of Python's audit events, such as opening a connection. The hook cannot be removed."""
     if event.startswith("socket.") and event not in ("socket.gethostname", "socket.sethostname"):
         raise PermissionError(13, f"a process that reads files has no network ({event})")
     if event == "subprocess.Popen":

@@ -89,6 +89,7 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
+    """Return the document with the joined blocks as its text."""
     pieces: list[str] = []
     length, sections = 0, []
     title = previous = first = ""
@@ -118,7 +119,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, proper
 
 
 class _Parts:
-    """The files of the archive beside the document itself."""
+    """The files inside the archive besides the main document."""
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive, self.names = archive, set(archive.namelist())
@@ -135,17 +136,17 @@ class _Parts:
                 self.targets[str(each.get("Id"))] = (kind, target)
 
     def of_kind(self, kind: str) -> list[str]:
-        """Return names of the parts of a kind, such as "footnotes"."""
+        """Return the names of the parts of a kind, such as "footnotes"."""
         return [name for found, name in self.targets.values() if found == kind and name in self.names]
 
     def root(self, name: str, default: Any = None) -> Any:
-        """Return a part's root element; `default` where there is none."""
+        """Return the root element of a part; `default` if there is no such part."""
         return parse_xml(self._archive.read(name)) if name in self.names else default
 
 
 @dataclass
 class _Asides:
-    """Texts that belong beside a paragraph, such as notes; they are read after it."""
+    """Texts that are attached to a paragraph, such as notes; they are read after it."""
 
     notes: list[tuple[str, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -156,7 +157,7 @@ class _Asides:
 
 
 class _Reader:
-    """Reads one document; `report` says what was read."""
+    """Reads one document; `report` records what was read."""
 
     def __init__(self, parts: _Parts) -> None:
         self.report = ReadReport()
@@ -204,6 +205,7 @@ class _Reader:
             self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
 
     def _by_id(self, part: str, tag: str) -> dict[str, _Element]:
+        """Return the notes or comments of a part by their ids."""
         found = {}
         for name in self._parts.of_kind(part):
             for each in self._parts.root(name).iterchildren(f"{_WORD}{tag}"):
@@ -212,7 +214,7 @@ class _Reader:
         return found
 
     def _running(self, kind: str) -> list[str]:
-        """Headers or footers, each once; page numbers say nothing."""
+        """Return the headers or footers, each once, without page numbers."""
         found: dict[str, None] = {}
         for name in self._parts.of_kind(kind):
             blocks = [text for _, text in self._blocks(self._parts.root(name))]
@@ -246,6 +248,7 @@ class _Reader:
             yield from self._beside(asides)
 
     def _beside(self, asides: _Asides) -> Iterator[tuple[str, str]]:
+        """Yield the texts attached to a paragraph: pictures, boxes, notes and comments."""
         for text in dict.fromkeys(asides.pictures):
             yield "aside", f"Picture: {text}"
         yield from asides.lines
@@ -258,6 +261,7 @@ class _Reader:
             yield from self._comment(number)
 
     def _box(self, box: _Element) -> Iterator[tuple[str, str]]:
+        """Yield the blocks of a text box."""
         if self._depth >= _DEEPEST:
             return
         self._depth += 1
@@ -267,7 +271,7 @@ class _Reader:
         yield from found
 
     def _note(self, kind: str, note: _Element, row: str = "") -> Iterator[tuple[str, str]]:
-        """Yield a note; one whose mark stands in a table names its row, without which it says nothing of anything."""
+        """Yield a note; if its mark is in a table, with the label of the row that it explains."""
         self._numbers[kind] += 1
         name = f"{kind.capitalize()} {self._numbers[kind]}{f' ({row})' if row else ''}"
         found = list(self._blocks(note))
@@ -277,11 +281,12 @@ class _Reader:
             yield style if style == "row" else "aside", named
 
     def _words_of_note(self, kind: str, number: str) -> str:
-        """Return what a note says, beside the cell that it is on; it stands below the table, too."""
+        """Return the text of a note for the cell that refers to it; the note also follows the table."""
         note = self._notes[kind].get(number)
         return one_line("".join(each.text or "" for each in note.iter(f"{_WORD}t"))) if note is not None else ""
 
     def _comment(self, number: str) -> Iterator[tuple[str, str]]:
+        """Yield a comment as one line, with its author and the words that it is about."""
         comment = self._comments.pop(number, None)
         if comment is None:
             return
@@ -296,10 +301,7 @@ class _Reader:
         yield "aside", f"{named}: {text}"
 
     def _table(self, table: _Element) -> Iterator[tuple[str, str]]:
-        """Yield the rows of a table, each with the caption above it and its columns' names.
-
-        Then the tables inside of it.
-        """
+        """Yield the rows of a table, each with the caption and the columns' names, then the tables inside it."""
         caption, marked = self._caption, 0
         rows: list[list[tuple[str, int, int]]] = []
         asides = _Asides()
@@ -335,13 +337,11 @@ class _Reader:
 
     @staticmethod
     def _tidy(text: str) -> str:
+        """Return a text with single spaces, with its check boxes in words."""
         return with_typed_boxes("\n".join(parted(" ".join(line.split())) for line in text.split("\n")).strip())
 
     def _text(self, element: _Element, asides: _Asides) -> str:
-        """Return all words inside, equations too, without deleted ones and fallback copies.
-
-        What is beside them is noted.
-        """
+        """Return all words inside an element, without deleted ones; texts attached to it are added to `asides`."""
         parts: list[str] = []
         stack: list[Any] = [element]
         while stack:
@@ -380,7 +380,7 @@ class _Reader:
         return text
 
     def _special(self, node: _Element, asides: _Asides, *, is_whole: bool) -> str | None:
-        """Return the replacement of an element without words of its own; None for an element to walk through."""
+        """Return the replacement of an element without words; None for one whose children are to be read."""
         if node.tag == _BOX:
             asides.boxes.append(node)
             return ""
@@ -394,7 +394,7 @@ class _Reader:
         return self._drawn(node, asides)
 
     def _mark(self, node: _Element, name: str, asides: _Asides) -> str | None:
-        """References to notes and comments, tracked insertions, controls and form fields."""
+        """Return the words for a Word element such as a check box, and record notes, comments and insertions."""
         number = str(node.get(f"{_WORD}id"))
         if name in ("footnoteReference", "endnoteReference"):
             asides.notes.append((name.removesuffix("Reference"), number))
@@ -425,7 +425,7 @@ class _Reader:
             self._links.append(("", match[1]))
 
     def _drawn(self, node: _Element, asides: _Asides) -> str | None:
-        """Pictures, charts and diagrams."""
+        """Record the texts of a picture, chart or diagram beside the paragraph; always return None."""
         if node.tag == f"{_DRAWING}docPr":
             self._picture(node, one_line(node.get("descr") or ""), asides)
         elif node.tag in (f"{_VML}imagedata", f"{_VML}shape"):
@@ -438,7 +438,7 @@ class _Reader:
         return None
 
     def _old_picture(self, node: _Element, asides: _Asides) -> None:
-        """A picture of Word before 2007, whose description is its shape's."""
+        """Record a picture in the format before Word 2007, which is described by its shape."""
         parent = node.getparent()
         described = one_line(node.get("alt") or "")
         if described:
@@ -448,7 +448,7 @@ class _Reader:
             self.report.count("pictures_without_text")
 
     def _picture(self, frame: _Element, described: str, asides: _Asides) -> None:
-        """Note a picture's description; a frame of a text box or a chart is no picture."""
+        """Record a picture's description; frames of text boxes and charts are ignored."""
         parent = frame.getparent()
         has_picture = parent is not None and any(local(each) == "pic" for each in parent.iter())
         if described:
@@ -458,12 +458,13 @@ class _Reader:
             self.report.count("pictures_without_text")
 
     def _target(self, node: _Element, name: str) -> str:
-        """Return the part that an element refers to; "" where there is none."""
+        """Return the name of the part to which an element refers; "" without one."""
         place = self._parts.targets.get(str(node.get(f"{_RELATION}{name}")), ("", ""))[1]
         return place if place in self._parts.names else ""
 
 
 def _has_text(node: _Element) -> bool:
+    """Return whether an element contains text."""
     return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
 
 
@@ -475,18 +476,19 @@ def _has_mark(node: _Element, *names: str) -> bool:
 
 
 def _is_superscript(node: _Element) -> bool:
+    """Return whether a run of text is a superscript."""
     run = node.getparent()
     place = run.find(f"{_WORD}rPr/{_WORD}vertAlign") if run is not None else None
     return place is not None and place.get(f"{_WORD}val") == "superscript"
 
 
 def _is_on(mark: _Element | None, space: str) -> bool:
-    """Return whether a property of Word's is on: it is there, and says nothing else."""
+    """Return whether a Boolean property is set: present, without a value that turns it off."""
     return mark is not None and mark.get(f"{space}val", "1") not in ("0", "false", "off")
 
 
 def _form_field(data: _Element) -> str:
-    """Return the visible value of an old form field without text: a box, or an entry of a list."""
+    """Return the visible value of an old form field that has no text: a check box, or a list's entry."""
     box = data.find(f"{_WORD}checkBox")
     if box is not None:
         mark = box.find(f"{_WORD}checked")
@@ -502,7 +504,7 @@ def _form_field(data: _Element) -> str:
 
 
 def _goes_on(cell: _Element) -> bool:
-    """Return whether a cell is part of the one above it, which spans several rows."""
+    """Return whether a cell continues the one above it, which spans several rows."""
     merged = cell.find(f"{_WORD}tcPr/{_WORD}vMerge")
     return merged is not None and merged.get(f"{_WORD}val", "continue") != "restart"
 
@@ -518,13 +520,14 @@ def _above(rows: list[list[tuple[str, int, int]]], place: int) -> str:
 
 
 def _columns(cell: _Element) -> int:
+    """Return how many columns a cell spans."""
     span = cell.find(f"{_WORD}tcPr/{_WORD}gridSpan")
     text = str(span.get(f"{_WORD}val", "1")) if span is not None else "1"
     return int(text) if text.isdigit() else 1
 
 
 def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
-    """Children with one of the tags, those inside content controls and insertions too."""
+    """Yield the children with one of the tags, including those in content controls and insertions."""
     for child in parent:
         if child.tag in tags:
             yield child
@@ -535,7 +538,7 @@ def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
 
 
 def _list_depth(paragraph: _Element) -> int:
-    """Return how deep a list's item is: as its numbering says, else its style, such as "List Bullet 2"."""
+    """Return the level of a list item: by its numbering, else by a style such as "List Bullet 2"."""
     level = paragraph.find(f"{_WORD}pPr/{_WORD}numPr/{_WORD}ilvl")
     if level is not None and str(level.get(f"{_WORD}val", "")).isdigit():
         return int(level.get(f"{_WORD}val", "0"))
@@ -545,7 +548,7 @@ def _list_depth(paragraph: _Element) -> int:
 
 
 def _style(paragraph: _Element) -> str:
-    """`heading…`, `title`, `list` or another paragraph style's name in lower case."""
+    """Return the kind of a paragraph by its style: `heading…`, `title`, `list` or the style's name."""
     properties = paragraph.find(f"{_WORD}pPr")
     if properties is None:
         return ""

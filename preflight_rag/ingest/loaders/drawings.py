@@ -18,7 +18,7 @@ _MOST_POINTS = 10_000
 
 
 def chart_lines(chart: _Element) -> list[str]:
-    """Return the figures that a chart keeps of its series as a table: a row for each category."""
+    """Return the stored figures of a chart as a table, with a row for each category."""
     title = chart.find(f"{_CHART}chart/{_CHART}title")
     caption = one_line(" ".join(each.text or "" for each in title.iter(f"{_MAIN}t"))) if title is not None else ""
     names: list[str] = []
@@ -31,16 +31,19 @@ def chart_lines(chart: _Element) -> list[str]:
     if not rows:
         return []
     named = [name or caption or "value" for name in names]
-    grid = [["", *named], *([kind, *(row.get(n, "") for n in range(len(names)))] for kind, row in rows.items())]
+    grid = [["", *named]]
+    for kind, row in rows.items():
+        grid.append([kind, *(row.get(number, "") for number in range(len(names)))])
     return table_lines(grid, caption=caption, header_rows=1, headings=False)
 
 
 def _first(series: _Element, *names: str) -> _Element | None:
+    """Return a series' first child element with one of some names."""
     return next((found for name in names if (found := series.find(f"{_CHART}{name}")) is not None), None)
 
 
 def _points(element: _Element | None) -> list[tuple[int, str]]:
-    """Return `(place, text)` of the cached points inside an element."""
+    """Return `(place, text)` of the stored points inside an element."""
     found: list[tuple[int, str]] = []
     for point in element.iter(f"{_CHART}pt") if element is not None else ():
         place, value = str(point.get("idx", "")), point.find(f"{_CHART}v")
@@ -50,7 +53,7 @@ def _points(element: _Element | None) -> list[tuple[int, str]]:
 
 
 def _figure(text: str) -> str:
-    """Return a cached figure without the digits that binary fractions add."""
+    """Return a stored figure without the digits that binary fractions add."""
     try:
         return f"{float(text):.10g}" if "." in text else text
     except ValueError:

@@ -39,7 +39,7 @@ def decode(data: bytes, path: Path, *, declared: str | None = None) -> str:
 
 
 def encoding_of(data: bytes, path: Path, *, declared: str | None = None) -> str:
-    """Name of the encoding of `data`, for `bytes.decode`.
+    """Return the name of the encoding of `data`, for `bytes.decode`.
 
     Raises:
         UnreadableDocument: No encoding fits.
@@ -59,18 +59,19 @@ def encoding_of(data: bytes, path: Path, *, declared: str | None = None) -> str:
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
-    """Return whether few of the characters beyond ASCII are broken, as where a file was cut off."""
+    """Return whether only few characters beyond ASCII are broken, as in a UTF-8 file that was cut off."""
     text = sample.decode("utf-8", errors="replace")
     broken = text.count("\ufffd")
     return broken * 10 <= sum(1 for char in text if char > "\x7f") - broken
 
 
 def _is_western(sample: bytes) -> bool:
-    """Return whether the bytes are mostly ASCII and read as words in Windows-1252, which statistics miss."""
+    """Return whether the bytes are words in Windows-1252, mostly ASCII, which statistics do not recognise."""
     return sum(1 for byte in sample if byte > 127) < 0.35 * len(sample) and not _SIGN_IN_WORD.search(sample)
 
 
 def _decodes(data: bytes, name: str) -> bool:
+    """Return whether the bytes are valid in an encoding."""
     try:
         if codecs.lookup(name).name in _NO_TEXTS:
             return False
@@ -81,7 +82,7 @@ def _decodes(data: bytes, name: str) -> bool:
 
 
 def wide_encoding(head: bytes) -> str | None:
-    """UTF-16 or UTF-32 of a file that begins with `head`, told by its mark or by where its zero bytes are."""
+    """Return UTF-16 or UTF-32 if a file's first bytes show it, by their mark or their zero bytes; else None."""
     for mark, name in _MARKS:
         if head.startswith(mark):
             return name
@@ -93,6 +94,6 @@ def wide_encoding(head: bytes) -> str | None:
 
 
 def _garbled(sample: str) -> bool:
-    """Return whether too many characters are controls that no text has."""
+    """Return whether a text contains so many control characters that it was decoded wrongly."""
     controls = sum(1 for char in sample if (char < " " and char not in "\t\n\r\f\x1b") or char == "\ufffd")
     return controls > max(1, len(sample) * _MAX_CONTROL)

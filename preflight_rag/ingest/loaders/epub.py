@@ -25,7 +25,7 @@ _CONTAINER = "META-INF/container.xml"
 
 
 def load_epub(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the book as one document; headings of chapters are in `metadata["sections"]`.
+    """Yield a book as one document; `metadata["sections"]` lists the headings of its chapters.
 
     Raises:
         EncryptedDocument: It can be read by one program only (DRM).
@@ -42,6 +42,7 @@ def load_epub(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _book(path: Path, archive: ZipFile) -> Document:
+    """Return the document of an opened book."""
     root = parse_xml(archive.read(_CONTAINER))
     place = next((str(each.get("full-path", "")) for each in root.iter() if local(each) == "rootfile"), "")
     if not place:
@@ -75,7 +76,7 @@ def _book(path: Path, archive: ZipFile) -> Document:
 
 
 def _chapters(package: _Element, folder: str) -> Iterator[str]:
-    """Yield names of the pages in the order of reading."""
+    """Yield the names of the pages in reading order."""
     items = {
         str(each.get("id")): str(each.get("href", ""))
         for each in package.iter()
@@ -91,7 +92,7 @@ def _chapters(package: _Element, folder: str) -> Iterator[str]:
 
 
 def _properties(package: _Element) -> dict[str, list[str]]:
-    """Dublin Core fields by name."""
+    """Return the book's Dublin Core metadata by field name."""
     found: dict[str, list[str]] = {}
     for each in package.iter():
         if "purl.org/dc/elements" in str(each.tag) and each.text and each.text.strip():

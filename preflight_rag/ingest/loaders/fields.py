@@ -64,7 +64,7 @@ PUBMED_ABSTRACT, PMC_REVIEW, PMC_OTHER = "D1", "D2", "D3"
 
 
 def _reread(match: re.Match[str]) -> str:
-    """Return a character whose UTF-8 bytes were once read as Latin-1, told by the control characters among them."""
+    """Return a character whose UTF-8 bytes were once read as Latin-1, recognised by its control characters."""
     try:
         return match.group().encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
@@ -72,7 +72,7 @@ def _reread(match: re.Match[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Text without NULs, controls and zero-width characters, lone surrogates replaced, line feeds as only line ends.
+    """Return a text without NULs, control and zero-width characters, and with line feeds as line ends.
 
     Check boxes are in words.
     """
@@ -82,12 +82,12 @@ def clean(text: str) -> str:
 
 
 def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:
-    """Return a field as it can be stored and searched: JSON with clean strings, and nothing that JSON has no word for.
+    """Return a field in a form that can be stored and searched: JSON values with clean strings.
 
-    What is no number (NaN, infinity) is null, for SQLite refuses to look into any field of a document that has one.
+    NaN and infinity become null, because SQLite refuses to read any JSON that contains them.
 
     Raises:
-        UnreadableDocument: It has more than so many levels within each other.
+        UnreadableDocument: The value is nested too deeply.
     """
     if value is None or isinstance(value, bool):
         return value
@@ -107,18 +107,18 @@ def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:
 
 
 def tidy(text: str) -> str:
-    """Clean text without trailing spaces, with at most one blank line in a row."""
+    """Return a clean text without trailing spaces, with at most one blank line in a row."""
     text = re.sub(r"(?<![^\S\n])[^\S\n]++\n", "\n", clean(text))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
 def one_line(text: object) -> str:
-    """Return a title or name: clean, white space collapsed."""
+    """Return a title or name on one line, cleaned, with single spaces."""
     return " ".join(clean(str(text)).split())
 
 
 def iso_date(value: object) -> str | None:
-    """`YYYY`, `YYYY-MM` or `YYYY-MM-DD` of a date in one of the usual notations, else None."""
+    """Return a date in one of the usual notations as `YYYY`, `YYYY-MM` or `YYYY-MM-DD`; else None."""
     if isinstance(value, datetime):
         return value.date().isoformat()
     if isinstance(value, date):
@@ -141,7 +141,7 @@ def iso_date(value: object) -> str | None:
 
 
 def checked_date(year: str | None, month: str | None = None, day: str | None = None) -> str | None:
-    """ISO date of the parts that are plausible; a month may be a number or an English name."""
+    """Return the ISO date of the plausible parts; a month may be a number or an English name."""
     if not year or not year.isdigit() or not 1000 <= int(year) <= 2999:
         return None
     name = (month or "")[:3].lower()
@@ -155,7 +155,7 @@ def checked_date(year: str | None, month: str | None = None, day: str | None = N
 
 
 def people(value: object) -> tuple[str, ...]:
-    """Author names from a list, or from one string that separates them by semicolons, line ends or `and`."""
+    """Return author names from a list, or from a text that separates them by semicolons, line ends or `and`."""
     if isinstance(value, str):
         names: Iterable[object] = _BETWEEN_NAMES.split(value)
     elif isinstance(value, list | tuple):
@@ -175,12 +175,12 @@ _OF_PAGE_NUMBERS = frozenset(
 
 
 def is_page_number(text: str) -> bool:
-    """Return whether a header or footer says nothing but which page it is on, such as "Page 2 of 5"."""
+    """Return whether a header or footer only states the page, such as "Page 2 of 5"."""
     return _OF_PAGE_NUMBERS.issuperset(re.findall(r"[^\W\d_]+", text.lower()))
 
 
 def title_like(line: str) -> bool:
-    """Return whether the first line of a document without a marked title reads like one."""
+    """Return whether the first line of a document without a marked title looks like a title."""
     words = line.split()
     if not len(words) > 2 or len(line) > TITLE_CHARACTERS or not words[0][0].isupper():
         return False
@@ -190,7 +190,7 @@ def title_like(line: str) -> bool:
 
 
 def absolute(path: Path) -> str:
-    """Return the path as a document id: absolute, links not followed; bytes that are no UTF-8 are escaped."""
+    """Return the path as a document id: absolute, links not followed; bytes that are not UTF-8 are escaped."""
     return os.fsencode(os.path.abspath(path)).decode("utf-8", "backslashreplace")
 
 
@@ -275,7 +275,7 @@ def file_document(
 
 
 def in_file(document: Document, path: Path, *, part: object = None) -> Document:
-    """A document that was read from a file's bytes, with its path: as its id, or `path#part` when it is one of many."""
+    """Return a document read from a file's bytes with the file's path as its id, or `path#part` for one of many."""
     return document.model_copy(
         update={
             "id": f"{absolute(path)}#{part}" if part is not None else absolute(path),

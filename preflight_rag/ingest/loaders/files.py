@@ -99,24 +99,24 @@ _REASONS = {suffix: reason for reason, suffixes in _OTHER_KINDS.items() for suff
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file or folder that was found in a folder and is not read."""
+    """A file or folder found in a folder that is not read, with the reason."""
 
     path: Path
     reason: str
 
 
 def suffix_of(path: Path) -> str:
-    """Return the ending that decides the loader, in lower case; `.gz` counts together with what stands before it."""
+    """Return the extension that decides the loader, in lower case; `.gz` together with the one before it."""
     name = path.name.lower()
     ending = Path(name).suffix
     return Path(name.removesuffix(ending)).suffix + ending if ending == ".gz" else ending
 
 
 def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | SkippedFile]:
-    """Yield the files to load, sorted within each folder, each once; an error for a named path that cannot be one.
+    """Yield the files to load, sorted within each folder, each once, and an error for an invalid path.
 
-    Folders are walked without following links. In them, hidden entries, files of other kinds, and folders that hold a
-    library are passed over, and said to be.
+    Folders are walked without following links. Hidden entries, files of other kinds, and folders that contain a
+    library are skipped, and yielded as `SkippedFile`.
     """
     seen: set[str] = set()
     for path in paths:
@@ -129,6 +129,7 @@ def find_files(paths: Sequence[Path]) -> Iterator[Path | DocumentError | Skipped
 
 
 def _named(path: Path) -> Iterator[Path | DocumentError]:
+    """Yield a path that the caller named, or an error if it cannot be loaded."""
     if not os.path.lexists(path):
         yield UnreadableDocument(f"{str(path)!r} does not exist", help="Check the path", source=str(path))
     elif suffix_of(path) not in SUFFIXES:
@@ -138,6 +139,7 @@ def _named(path: Path) -> Iterator[Path | DocumentError]:
 
 
 def _walk(folder: Path) -> Iterator[Path | DocumentError | SkippedFile]:
+    """Yield the files below a folder, and what is skipped there."""
     errors: list[OSError] = []
     for root, folders, files in os.walk(folder, onerror=errors.append):
         if LIBRARY_FILE in files:
@@ -161,9 +163,9 @@ def _walk(folder: Path) -> Iterator[Path | DocumentError | SkippedFile]:
 
 
 def _stays_within(path: Path, folder: Path) -> bool:
-    """Return whether a file is one of the folder's, not a link to one elsewhere: who gave a folder gave nothing else.
+    """Return whether a file belongs to a folder, rather than being a link to a file elsewhere.
 
-    It is asked again when the file is opened, by when there may be another link in its place.
+    This is checked again when the file is opened, because it may have been replaced by another link.
     """
     if not path.is_symlink():
         return True
@@ -174,7 +176,7 @@ def _stays_within(path: Path, folder: Path) -> bool:
 
 
 def why_not_read(path: Path) -> str:
-    """Return why a file in a folder is passed over, by its name; "" where it is read."""
+    """Return why a file in a folder is skipped, judged by its name; "" if it is read."""
     suffix = suffix_of(path)
     if path.name.startswith("."):
         return "hidden"
@@ -188,19 +190,19 @@ def why_not_read(path: Path) -> str:
 
 @contextmanager
 def opened(path: Path, max_bytes: int, folder: Path | None = None) -> Iterator[None]:
-    """Hold a file open while it is read, after the checks that come before any parser.
+    """Keep a file open while it is read, after the checks that precede any parser.
 
-    What was checked is what is read: `open_place` names the open file, on Linux, and no longer its path, which may lead
-    elsewhere by then.
+    The checked file is the one that is read: on Linux, `open_place` names the open file instead of its path, which
+    may lead elsewhere by then.
 
     Args:
         path: The file.
         max_bytes: Largest size that is read.
-        folder: A folder, its links resolved, that the file has to lie in.
+        folder: A folder, its links resolved, in which the file has to lie.
 
     Raises:
-        DocumentError: It is no regular, readable file of that size, is empty, or lies outside of the folder. After it
-            was read: that somebody has written to it meanwhile.
+        DocumentError: It is no regular, readable file of that size, is empty, or lies outside of the folder; or
+        somebody has written to it while it was read.
     """
     if suffix_of(path) not in SUFFIXES:
         raise unsupported(path)
@@ -236,9 +238,9 @@ _OPENED = threading.local()
 
 @contextmanager
 def held_in_memory(path: Path, data: bytes) -> Iterator[None]:
-    """Have loaders read these bytes under a path that is no file's: an attachment's, below the file that holds it.
+    """Let loaders read the given bytes under a path without a file, such as that of an attachment.
 
-    A process that reads files may write none of this size, so there is no temporary file.
+    There is no temporary file, because a process that reads files may not write any of this size.
     """
     contents = _OPENED.__dict__.setdefault("contents", {})
     if len(contents) >= DEEPEST_FILES:
@@ -257,18 +259,18 @@ def file_or_bytes(path: Path) -> Path | bytes:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """Return a file, or what is held in memory under its path, opened for reading."""
+    """Return a file, or the bytes in memory under its path, opened for reading."""
     found = file_or_bytes(path)
     return io.BytesIO(found) if isinstance(found, bytes) else found.open("rb")
 
 
 def open_place(path: Path) -> Path:
-    """Return a path at which an `opened` file can be read again from its beginning; for any other file, its path."""
+    """Return a path at which an `opened` file can be read again from the beginning; for other files their path."""
     return cast("Path", _OPENED.__dict__.get("places", {}).get(path, path))
 
 
 def open_regular(path: Path, folder: Path | None = None) -> int:
-    """Open a file for reading; the number is the caller's to close. It neither waits for a pipe nor takes a terminal.
+    """Open a regular file for reading; return its file descriptor, which the caller has to close.
 
     Args:
         path: The file.
@@ -292,7 +294,7 @@ def open_regular(path: Path, folder: Path | None = None) -> int:
 
 
 def real_path(number: int, path: Path) -> Path:
-    """Return the real path of an open file, from the system where it tells, else by resolving the path."""
+    """Return the real path of an open file, from the system if it tells, else by resolving the path."""
     if sys.platform == "linux":
         with suppress(OSError):
             return Path(os.readlink(f"/proc/self/fd/{number}"))
@@ -305,6 +307,7 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def _check_size(path: Path, size: int, max_bytes: int) -> None:
+    """Raise an error if a file is larger than the limit."""
     if size == 0:
         raise EmptyDocument(f"{path} is empty")
     package = OFFICE.get(suffix_of(path))
@@ -365,7 +368,7 @@ def open_binary(path: Path) -> IO[bytes]:
 
 
 class _Archive(zipfile.ZipFile):
-    """An archive whose parts are unpacked no further than to the size that it says of them."""
+    """A zip archive that never unpacks more of a part than the size it declares."""
 
     def read(self, name: str | zipfile.ZipInfo, pwd: bytes | None = None) -> bytes:
         """Return a part's content."""
@@ -376,17 +379,12 @@ class _Archive(zipfile.ZipFile):
 
 @contextmanager
 def open_archive(path: Path, max_bytes: int, kind: str) -> Iterator[zipfile.ZipFile]:
-    """The zip archive that an office document or a book is.
+    """Open the zip archive of an office document or a book, after checking its size.
 
     Args:
         path: The file.
-        max_bytes: Most bytes that its texts may unpack to, by what the archive says of them; pictures do not count.
-        kind: What it is, with its article, for errors.
-
-    Raises:
-        EncryptedDocument: It is protected by a password, or of the format before.
-        DocumentTooLarge: It unpacks to more.
-        UnreadableDocument: It is no archive, or a part of it is damaged.
+        max_bytes: Most bytes of unpacked text, by the sizes that the archive declares; pictures do not count.
+        kind: The kind of document with its article, for errors: "a Word document".
     """
     with open_file(path) as file:
         if file.read(4) == _OLE:

@@ -20,13 +20,14 @@ _CHANGING = re.compile(r"\b(?:TODAY|NOW|RAND|RANDBETWEEN|RANDARRAY)\s*\(|\[\d+\]
 
 
 def computed(book: Workbook, formulas: Mapping[Place, str]) -> dict[Place, Any]:
-    """The values of formulas, as far as they are certain: none in a workbook whose values change from day to day.
+    """Return the values of formulas that can be computed reliably; none if some change from day to day.
 
-    The cells are given to IronCalc one by one: its own reader refused workbooks with comments, as openpyxl writes them.
+    The cells are passed to IronCalc one by one, because its own reader refused workbooks with comments, as openpyxl
+    writes them.
 
     Args:
-        book: The workbook, with formulas in the place of values.
-        formulas: Those without a value.
+        book: The workbook, with formulas in place of values.
+        formulas: The formulas without a stored value.
     """
     if any(_CHANGING.search(each) for each in formulas.values()):
         return {}
@@ -56,6 +57,7 @@ def computed(book: Workbook, formulas: Mapping[Place, str]) -> dict[Place, Any]:
 
 
 def _copy(sheet: Any, model: Any, number: int) -> None:
+    """Copy a sheet's values and formulas into the model that computes them."""
     from openpyxl.utils.datetime import to_excel
 
     for row in sheet.iter_rows():
@@ -76,5 +78,5 @@ def _copy(sheet: Any, model: Any, number: int) -> None:
 
 
 def _is_value(value: object) -> bool:
-    """Return whether a formula was understood: errors such as #NAME? are none of the document's."""
+    """Return whether a computed value is a result, and not an error such as #NAME?."""
     return value is not None and value != "" and not (isinstance(value, str) and value.startswith("#"))

@@ -172,7 +172,7 @@ def _title(shared: str, own: str, heading: str) -> str:
 
 
 def readable_text(page: str) -> str:
-    """The text of a page that is a letter, with its tables as lines, and `>` before what it quotes, once a level."""
+    """Return the text of a mail's HTML, with its tables as lines, and `>` before quoted parts."""
     soup = _parsed(page)
     for quote in soup.find_all("blockquote"):
         quote.insert_before(f"\n{_QUOTE}\n")
@@ -200,6 +200,7 @@ def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]
 
 
 def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
+    """Return the parsed page, with lists, tables, pictures and check boxes rewritten as text."""
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 
     with warnings.catch_warnings():
@@ -224,7 +225,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
 
 
 def _describe_pictures(soup: BeautifulSoup, report: ReadReport) -> bool:
-    """Put a picture's description behind it, where that says what it shows and its caption does not say the same."""
+    """Insert the description of each picture that adds something to its caption; return whether there were any."""
     found = False
     for picture in soup.find_all("img"):
         described = one_line(picture.get("alt") or "")
@@ -243,10 +244,7 @@ def _describe_pictures(soup: BeautifulSoup, report: ReadReport) -> bool:
 
 
 def _drop_hidden(soup: BeautifulSoup) -> bool:
-    """Take out what a browser does not show: words that a person never saw are no part of what a page says.
-
-    Style sheets are not looked at.
-    """
+    """Remove elements that a browser does not show; style sheets are not evaluated."""
     hidden = [
         element
         for element in soup.find_all(lambda tag: tag.has_attr("hidden") or tag.has_attr("style"))
@@ -293,10 +291,10 @@ def _write_addresses(soup: BeautifulSoup) -> bool:
 
 
 def _write_boxes(soup: BeautifulSoup) -> bool:
-    """Put words in the place of check boxes, before the label that names its box; whether there were any.
+    """Replace check boxes by words, before their labels; return whether there were any.
 
-    A form without other fields shows what is ticked: it becomes a part of the page. What else a person is to fill in
-    says nothing.
+    A form that has only check boxes becomes part of the page's text, since it shows what is ticked. Other empty
+    fields are of no use.
     """
     boxes = soup.find_all(lambda tag: tag.get("role") == "checkbox" or _input_kind(tag) in ("checkbox", "radio"))
     labels = {str(label["for"]): label for label in soup.find_all("label", attrs={"for": True})} if boxes else {}
@@ -318,19 +316,20 @@ def _write_boxes(soup: BeautifulSoup) -> bool:
 
 
 def _input_kind(tag: Tag) -> str:
+    """Return the type of an input element; "" for other elements."""
     return str(tag.get("type") or "text").lower() if tag.name == "input" else ""
 
 
 def _is_filled_in(tag: Tag) -> bool:
-    """Return whether an element of a form is for a person to write in, choose from or press."""
+    """Return whether an element of a form is for a person to type in, select or press."""
     return tag.name in ("textarea", "select", "button") or _input_kind(tag) not in ("", "checkbox", "radio", "hidden")
 
 
 def _write_lists(soup: BeautifulSoup) -> bool:
-    """Put before each item of a nested list what it belongs to; whether there were any.
+    """Write before each item of a nested list the items around it; return whether there were any.
 
-    The words join the item's first text, so that an item that is a link stays one. An item with a heading, or with a
-    long text, lays out a page.
+    The words are added to the item's first text, so that an item that is a link stays one. Items with a heading or a
+    long text are skipped: such lists are only layout.
     """
     items = soup.find_all("li")
     above = {id(each): _item_above(each) for each in items}
@@ -353,10 +352,10 @@ def _write_lists(soup: BeautifulSoup) -> bool:
 
 
 def _spell_out_lists(soup: BeautifulSoup) -> bool:
-    """Put a paragraph in the place of each item of a list, with its mark; whether there were any.
+    """Replace each list item by a paragraph with its mark; return whether there were any.
 
-    Trafilatura leaves out lists of short items, such as what a plan covers. Lists of links, and of what is more than
-    words, stay as they are: they lead elsewhere, or lay out a page.
+    Trafilatura drops lists of short items, such as what an insurance plan covers. Lists of links and lists with
+    other elements are unchanged: they lead to other pages, or are only layout.
     """
     found = False
     for outer in soup.find_all(["ul", "ol"]):
@@ -416,7 +415,7 @@ def _number_items(soup: BeautifulSoup) -> None:
 
 
 def _item_above(item: Tag) -> Tag | None:
-    """Return the item that a list's item is inside of; of a list that stands between items, the one before it."""
+    """Return the list item that contains an item's list; for a list between items, the item before it."""
     around = next((each for each in item.parents if each.name in ("ul", "ol")), None)
     if around is None or around.parent is None:
         return None
@@ -444,9 +443,9 @@ def _own_strings(item: Tag, *, behind: bool = False) -> Iterator[NavigableString
 
 
 def _write_terms(soup: BeautifulSoup) -> bool:
-    """Put "term: what it is" in the place of the lists of terms, a paragraph each; whether there were any.
+    """Replace lists of terms by a paragraph "term: description" each; return whether there were any.
 
-    A term without what it is, and a list that holds more than words, stay as they are.
+    Terms without a description and lists with other elements are unchanged.
     """
     found = False
     for terms in soup.find_all("dl"):
@@ -475,7 +474,7 @@ def _write_terms(soup: BeautifulSoup) -> bool:
 
 
 def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:
-    """Contents of the page's `meta` elements by lower-case name."""
+    """Return the contents of the page's `meta` elements by lower-case name."""
     found: dict[str, list[str]] = {}
     for element in soup.find_all("meta"):
         name = element.get("name") or element.get("property") or element.get("itemprop")
@@ -486,21 +485,22 @@ def _properties(soup: BeautifulSoup) -> dict[str, list[str]]:
 
 
 def _names(contents: list[str]) -> tuple[str, ...]:
-    """Authors that are given by name, not by the address of a profile."""
+    """Return the authors that are given by name, without addresses of profiles."""
     return people([name for name in contents if not name.startswith(("http:", "https:"))])
 
 
 def _first_of(properties: dict[str, list[str]], names: Sequence[str]) -> str:
-    """Return the first value of the first of these properties that has one; "" where none has."""
+    """Return the first value of the first of some properties that has one; "" if none has."""
     return next((value for name in names if (value := _first(properties, name))), "")
 
 
 def _first(properties: dict[str, list[str]], key: str) -> str:
+    """Return the first value of a property; "" without one."""
     return properties.get(key, [""])[0]
 
 
 def _canonical(soup: BeautifulSoup) -> str:
-    """Return the page's own address, if it names one."""
+    """Return the page's own address if it declares one; else ""."""
     for element in soup.find_all("link"):
         if "canonical" in (element.get("rel") or []) and str(element.get("href", "")).startswith("http"):
             return str(element["href"])
@@ -508,7 +508,7 @@ def _canonical(soup: BeautifulSoup) -> str:
 
 
 def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
-    """Put lines in the place of tables of data, a paragraph a row; whether there were any. Layout stays as it is."""
+    """Replace tables of data by lines, one paragraph for each row; return whether there were any."""
     found = False
     tables = soup.find_all("table")
     layout = [table for table in tables if table.find("table")]
@@ -607,12 +607,12 @@ def _write_equations(soup: BeautifulSoup) -> bool:
 
 
 def _raise_marks(table: Tag, soup: BeautifulSoup, targets: dict[str, Tag]) -> None:
-    """Put what stands above the line behind its word or figure, "64<sup>1</sup>" is no "64 1", and notes into cells.
+    """Write superscripts after words and figures as raised characters, and insert notes into cells.
 
     Args:
         table: The table.
-        soup: Its page.
-        targets: The page's elements by their `id`, filled where a mark leads to one.
+        soup: The page.
+        targets: The page's elements by their `id`; filled when the first mark links to one.
     """
     marks = table.find_all("sup")
     for mark in marks:
@@ -636,16 +636,16 @@ def _raise_marks(table: Tag, soup: BeautifulSoup, targets: dict[str, Tag]) -> No
 
 
 def _keep_notes(soup: BeautifulSoup) -> None:
-    """Make notes of books and pages parts of the text, which are asides for programs that show them elsewhere."""
+    """Turn notes of books and pages into ordinary text, which the extraction would leave out."""
     for aside in soup.find_all("aside"):
         if _NOTE_KIND.search(f"{aside.get('epub:type', '')} {aside.get('role', '')}"):
             aside.name = "div"
 
 
 def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
-    """Put "label: value" in the place of such rows, as an infobox has them around the table that it holds.
+    """Replace rows of a label and a value, as in an infobox, by "label: value".
 
-    As blocks of a few words they would be taken for navigation and dropped.
+    Otherwise the extraction would drop them, since blocks of a few words look like navigation.
     """
     for row in table.find_all("tr"):
         cells = row.find_all(["th", "td"], recursive=False)
@@ -657,12 +657,13 @@ def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
 
 
 def _span(cell: Tag, name: str) -> int:
+    """Return how many columns or rows a cell spans."""
     text = str(cell.get(name, "1")).strip()
     return int(text) if text.isdigit() else 1
 
 
 def _main_text(page: str, soup: BeautifulSoup) -> str:
-    """Trafilatura's extract, unless it is short and the visible text is much longer."""
+    """Return trafilatura's extract; the visible text if the extract is short and that is much longer."""
     import trafilatura
 
     extract = trafilatura.extract(page, favor_recall=True, include_comments=False, include_tables=True) or ""
@@ -674,17 +675,14 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
 
 
 def _table_row(line: str) -> str:
-    """Return a Markdown table row without its frame and empty cells; other lines as they are."""
+    """Return a Markdown table row without its frame and empty cells; any other line unchanged."""
     if not (line.startswith("|") and line.rstrip().endswith("|")):
         return line
     return BAR.join(cell.strip() for cell in line.strip("| ").split("|") if cell.strip())
 
 
 def _visible_text(soup: BeautifulSoup) -> str:
-    """Return the page's text without navigation, one block element a line, table cells separated by bars.
-
-    Changes `soup`.
-    """
+    """Return the page's text without navigation, one line for each block element. Changes `soup`."""
     from bs4.element import NavigableString
 
     for element in soup.find_all((*_INVISIBLE, *_BOILERPLATE)):

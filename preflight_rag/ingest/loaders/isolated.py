@@ -52,20 +52,20 @@ _OUT_OF_TIME = int(getattr(signal, "SIGXCPU", 0)) or 24
 
 
 class IsolatedLoader:
-    """Loads files as `load` does, in a worker that is started when it is first needed and goes on to the next file.
+    """Loads files as `load` does, but in a worker process, which is started on first use and reused.
 
-    Use it as a context manager, or `close` it: that ends the worker.
+    Use it as a context manager, or call `close`, which ends the worker.
 
     Args:
-        memory_bytes: Limit on the worker's address space, where the platform has such limits; as
-            `PREFLIGHT_READING_MB` says, if nothing is given, else `MEMORY_BYTES`.
-        working_seconds: Processor time that it may take without a page or a document; as `PREFLIGHT_READING_SECONDS`
-            says, else `WORKING_SECONDS`.
-        silent_seconds: How long it may say nothing, whether it works or not.
+        memory_bytes: Limit of the worker's address space, if the platform has such limits; by default
+        `PREFLIGHT_READING_MB`, else `MEMORY_BYTES`.
+        working_seconds: Processor time between two pages or documents; by default `PREFLIGHT_READING_SECONDS`,
+        else `WORKING_SECONDS`.
+        silent_seconds: Longest time without a message from the worker, busy or not.
 
     Attributes:
-        limits: What kept the last worker from a network (namespace, filter, hook), and "memory" where the system
-            limits that; empty before the first file.
+        limits: The protections of the last worker against network access (namespace, filter, hook), and "memory"
+        if its memory is limited; empty before the first file.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class IsolatedLoader:
         self.close()
 
     def close(self) -> None:
-        """End the worker, whatever it does."""
+        """Kill the worker."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.end()
@@ -102,7 +102,7 @@ class IsolatedLoader:
         on_page: Pages | None = None,
         folder: Path | None = None,
     ) -> Iterator[Document | DocumentError]:
-        """Yield the documents of one file, as `preflight_rag.ingest.loaders.load` gives them.
+        """Yield the documents of one file, as `preflight_rag.ingest.loaders.load` does.
 
         Yields:
             Documents, and a `DocumentError` in the place of each record that cannot be read, of up to `MOST_ERRORS`.
@@ -141,7 +141,7 @@ class IsolatedLoader:
 
 
 class _Worker:
-    """The process, and a thread that reads what it says: a queue can be waited for with a limit, a pipe cannot."""
+    """The worker process, and a thread that reads its output, because only a queue can be waited for with a limit."""
 
     def __init__(self) -> None:
         package = str(Path(__file__).parents[3])
@@ -162,7 +162,7 @@ class _Worker:
         threading.Thread(target=self._read, daemon=True).start()
 
     def messages(self, task: dict[str, Any], silent_seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield what the worker says of a task, to its end.
+        """Yield the worker's messages about a task up to the last one.
 
         Raises:
             UnreadableDocument: It says nothing for too long, or ends.
@@ -194,7 +194,7 @@ class _Worker:
                 return
 
     def end(self) -> None:
-        """Kill the process, and what it has started."""
+        """Kill the process and those that it has started."""
         self._is_ended.set()
         with suppress(OSError, AttributeError):  # ended, or Windows, where what it has started ends by itself
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -211,14 +211,16 @@ class _Worker:
 
     @property
     def _stdin(self) -> IO[str]:
+        """Return the process's standard input."""
         return cast("IO[str]", self._process.stdin)
 
     @property
     def _stdout(self) -> IO[str]:
+        """Return the process's standard output."""
         return cast("IO[str]", self._process.stdout)
 
     def _read(self) -> None:
-        """Bring the process's lines to the queue, as long as somebody takes them; None at their end."""
+        """Put the process's output lines into the queue, and None at the end."""
         with suppress(ValueError, OSError):  # closed while it was read
             try:
                 for line in self._stdout:
@@ -229,6 +231,7 @@ class _Worker:
         self._put(None)
 
     def _put(self, line: str | MemoryError | None) -> None:
+        """Put a line into the queue, waiting for room until the worker is ended."""
         while not self._is_ended.is_set():
             with suppress(queue.Full):
                 self._lines.put(line, timeout=0.2)
@@ -236,7 +239,7 @@ class _Worker:
 
 
 def _setting(name: str, default: float) -> float:
-    """Return a number of the environment; what is none, or not above 0, is passed over."""
+    """Return a number from the environment; the default if it is not a number above 0."""
     try:
         value = float(os.environ.get(name, default))
     except ValueError:
@@ -245,6 +248,7 @@ def _setting(name: str, default: float) -> float:
 
 
 def _size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be read."""
     try:
         return path.stat().st_size
     except OSError:
@@ -252,17 +256,19 @@ def _size(path: Path) -> int:
 
 
 def _error(values: dict[str, str]) -> DocumentError:
+    """Return the error that JSON values describe."""
     kind = getattr(errors, values["kind"], UnreadableDocument)
     found: DocumentError = kind(values["message"], help=values["help"], source=values["source"])
     return found
 
 
 def _as_json(error: DocumentError) -> dict[str, str]:
+    """Return an error as JSON values."""
     return {"kind": type(error).__name__, "message": error.message, "help": error.help, "source": error.source}
 
 
 def _limit_memory(limit: int) -> bool:
-    """Set the limit of this process; Windows has none."""
+    """Limit the memory of this process; return False if the system cannot, as on Windows."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -283,24 +289,25 @@ def _end_with_parent(parent: int) -> None:
 
 
 class _Work:
-    """The time that a worker may take for one file: from one page or document to the next, and in all."""
+    """The processor time that a worker may use for one file: between two pages or documents, and in total."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds, self._end = seconds, time.process_time() + IN_ALL * seconds
 
     def goes_on(self) -> None:
-        """Something was found."""
+        """Restart the time limit, because a page or document was read."""
         limit_processor(min(self._seconds, self._end - time.process_time()))
 
 
 def main() -> None:
-    """Load the files that are named on standard input, one JSON line each."""
+    """Load the files named on standard input, one JSON line each; this is the worker process."""
     _end_with_parent(int(sys.argv[1]))
     limits = confine()
     own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what parsers print is no message
 
     def send(message: dict[str, Any]) -> None:
+        """Write a message to the parent process."""
         own.write(json.dumps(message, default=str) + "\n")
         own.flush()
 
@@ -313,11 +320,12 @@ def main() -> None:
 
 
 def _read(task: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> DocumentError | None:
-    """Send what one file holds; the error that ended it, if one did."""
+    """Send the documents of one file to the parent; return the error that ended the reading, if any."""
     work = _Work(task["working"])
     work.goes_on()
 
     def on_page(done: int, total: int) -> None:
+        """Report a page as read."""
         work.goes_on()
         send({"page": [done, total]})
 

@@ -96,6 +96,7 @@ def read_jats(
 
 
 def _document(place: str, article: _Element, full_text: Literal["always", "reviews"]) -> Document | DocumentError:
+    """Return an article as a document; an error if it has no text."""
     meta = _child(_child(article, "front"), "article-meta")
     review = _is_review(article, meta)
     whole = review or full_text == "always"
@@ -139,7 +140,7 @@ def _document(place: str, article: _Element, full_text: Literal["always", "revie
 
 
 def _is_review(article: _Element, meta: _Element | None) -> bool:
-    """Return whether the article's type, or the heading that it is published under, says that it is a review."""
+    """Return whether an article is a review, by its type or the heading under which it is published."""
     if article.get("article-type") in _REVIEW_TYPES:
         return True
     groups = _children(_child(meta, "article-categories"), "subj-group")
@@ -148,28 +149,33 @@ def _is_review(article: _Element, meta: _Element | None) -> bool:
 
 
 def _child(element: _Element | None, name: str) -> _Element | None:
+    """Return the first child element of a name; None without one."""
     return next(_children(element, name), None)
 
 
 def _children(element: _Element | None, name: str) -> Iterator[_Element]:
+    """Yield the child elements of a name."""
     return (child for child in (element if element is not None else ()) if local(child) == name)
 
 
 def _descendants(element: _Element | None, name: str) -> Iterator[_Element]:
+    """Yield the elements of a name at any depth."""
     return (child for child in (element.iter() if element is not None else ()) if local(child) == name)
 
 
 def _journal(article: _Element) -> str:
+    """Return the name of the journal; "" if it is missing."""
     return next((_line(item) for item in _descendants(_child(article, "front"), "journal-title")), "")
 
 
 def _pages(meta: _Element | None) -> str:
+    """Return the article's pages, "12-19", or its number."""
     first, last = _line(_child(meta, "fpage")), _line(_child(meta, "lpage"))
     return f"{first}-{last}" if first and last and first != last else first or _line(_child(meta, "elocation-id"))
 
 
 def _date(meta: _Element | None) -> str | None:
-    """Publication date, the electronic one before the printed one."""
+    """Return the publication date, preferring the electronic one."""
     dates = {str(item.get("pub-type") or item.get("date-type") or ""): item for item in _children(meta, "pub-date")}
     for kind in (*_DATE_ORDER, *dates):
         if kind in dates:
@@ -180,6 +186,7 @@ def _date(meta: _Element | None) -> str | None:
 
 
 def _authors(meta: _Element | None) -> Iterator[str]:
+    """Yield the names of the authors."""
     for person in _descendants(meta, "contrib"):
         if person.get("contrib-type", "author") != "author":
             continue
@@ -191,7 +198,7 @@ def _authors(meta: _Element | None) -> Iterator[str]:
 
 
 def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -> Iterator[tuple[str, str]]:
-    """Yield `(kind, text)` of every heading, paragraph, list item and table row, or of those of the abstract."""
+    """Yield `(kind, text)` of every heading, paragraph, list item and row, of all text or of the abstract only."""
     for abstract in _children(meta, "abstract"):
         if abstract.get("abstract-type") not in _OMITTED_ABSTRACTS:
             if _child(abstract, "title") is None:
@@ -213,7 +220,7 @@ def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -
 
 
 def _notes(group: _Element) -> Iterator[tuple[str, str]]:
-    """Yield the notes of a text; those of a kind of their own (interests, funding) say nothing of its subject."""
+    """Yield the footnotes of a text, without declarations such as conflicts of interest or funding."""
     for note in _children(group, "fn"):
         text = " ".join(_line(part) for part in note if local(part) != "label")
         if note.get("fn-type") is None and any(char.isalnum() for char in text):
@@ -221,7 +228,7 @@ def _notes(group: _Element) -> Iterator[tuple[str, str]]:
 
 
 def _blocks(element: _Element) -> Iterator[tuple[str, str]]:
-    """Yield blocks inside `element`; text between block elements is a block of its own."""
+    """Yield the blocks inside an element; text between block elements is a block of its own."""
     inline: list[str] = [element.text or ""]
     for child in element:
         name = local(child)
@@ -240,7 +247,7 @@ def _blocks(element: _Element) -> Iterator[tuple[str, str]]:
 
 
 def _flow(element: _Element, inline: list[str]) -> Iterator[tuple[str, str]]:
-    """Add an inline element's text to `inline`; blocks inside it (a table in a link) come on their own."""
+    """Append an inline element's text to `inline`; yield block elements inside it, such as a table in a link."""
     if not local(element):
         return
     inline.append(element.text or "")
@@ -258,12 +265,14 @@ def _flow(element: _Element, inline: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _paragraph(inline: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the collected inline text as a paragraph, if it contains any letter or digit."""
     text = _tightened("".join(inline))
     if any(char.isalnum() for char in text):
         yield "paragraph", text
 
 
 def _block(element: _Element, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the blocks of a block element by its name."""
     if name == "table":
         yield from _table(element, "")
     elif name == "title":
@@ -293,7 +302,7 @@ def _labelled(element: _Element, name: str) -> Iterator[tuple[str, str]]:
 
 
 def _captioned(element: _Element) -> Iterator[tuple[str, str]]:
-    """Yield a figure or table: label and caption as one paragraph, then the rest."""
+    """Yield the blocks of a figure or table: label and caption as one paragraph, then the rest."""
     label, caption = _line(_child(element, "label")), _child(element, "caption")
     described = [text for _, text in _blocks(caption)] if caption is not None else []
     heading = " ".join(part if part.endswith((".", ":", "?")) else f"{part}." for part in (label, *described) if part)
@@ -364,21 +373,23 @@ def _unwrap(above: _Element) -> None:
 
 
 def _cell(cell: _Element) -> str:
-    """Return a cell's text; one that spaces indent keeps one of them."""
+    """Return a cell's text; one that is indented by spaces begins with `INDENT`."""
     return INDENT + _line(cell) if _INDENTED.match("".join(_words(cell))) else _line(cell)
 
 
 def _words(element: _Element) -> Iterator[str]:
+    """Yield all pieces of text in an element."""
     return (str(part) for part in element.itertext())
 
 
 def _span(cell: _Element, name: str) -> int:
+    """Return how many columns or rows a cell spans."""
     text = str(cell.get(name, "1"))
     return int(text) if text.isdigit() else 1
 
 
 def _line(element: _Element | None) -> str:
-    """Return all text of an element on one line, without what is left out elsewhere."""
+    """Return all text of an element on one line, without the elements that are never read."""
     if element is None:
         return ""
     parts: list[str] = []
@@ -387,6 +398,7 @@ def _line(element: _Element | None) -> str:
 
 
 def _collect(element: _Element, parts: list[str]) -> None:
+    """Append the pieces of text in an element to `parts`, without the elements that are never read."""
     parts.append(element.text or "")
     for child in element:
         if local(child) and local(child) not in _LEFT_OUT:
@@ -416,14 +428,14 @@ def _raised(before: str, mark: _Element) -> str:
 
 
 def _tightened(text: str) -> str:
-    """Return one line without the gaps that empty inline elements leave before punctuation and in brackets."""
+    """Return a text on one line, without the gaps of empty inline elements before punctuation and in brackets."""
     line = one_line(text)
     line = re.sub(r"\[\s*(?:[,;–-]\s*)*\]|\(\s*(?:[,;–-]\s*)*\)", "", line)
     return " ".join(re.sub(r" (?=[,.;:)\]](?:\s|$))|(?<=[(\[]) ", "", line).split())
 
 
 def _assembled(blocks: list[tuple[str, str]]) -> tuple[str, list[list[Any]]]:
-    """Return the whole text and `[offset, heading]` of each section."""
+    """Return the blocks as one text, and `[offset, heading]` of each section."""
     parts: list[str] = []
     sections: list[list[Any]] = []
     length = 0

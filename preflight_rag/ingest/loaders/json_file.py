@@ -20,14 +20,13 @@ _SAMPLE = 1_000_000
 
 
 def load_json_file(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """Yield the documents of the file.
+    """Yield the documents of a JSON file.
 
-    A list of objects with an `id` and a `text` holds a document each, as a `.jsonl` file does; so does the only list of
-    an object. Any other file is one document: its lists of flat objects as tables, records inside others as rows that
-    name those around them, the rest a line `name, name: value`. One object a line is read as a `.jsonl` file is.
+    A list of objects with an `id` and a `text` contains one document each, as a `.jsonl` file does; so does the only
+    list of an object. Any other file is one document: its lists of flat objects become tables, other values lines.
 
     Raises:
-        UnreadableDocument: It is no JSON.
+        UnreadableDocument: It is not JSON.
         DocumentTooLarge: It is larger than `max_bytes`.
     """
     text = decode(read_bytes(path, max_bytes), path)
@@ -81,7 +80,7 @@ def _with_places(collection: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_json_lines(text: str) -> bool:
-    """Return whether a text that is no JSON value is one object a line, told by its first two lines."""
+    """Return whether a text that is not JSON has one object on each line, judged by its first two lines."""
     lines = [line for line in text[:_SAMPLE].split("\n") if line.strip()][:2]
     try:
         return len(lines) == 2 and all(isinstance(json.loads(line), dict) for line in lines)
@@ -90,7 +89,7 @@ def is_json_lines(text: str) -> bool:
 
 
 def _records(value: Any) -> list[dict[str, Any]]:
-    """Return the records of a file that holds texts by id, else none."""
+    """Return the records of a file that contains texts with ids; else none."""
     if isinstance(value, dict):
         lists = [each for each in value.values() if isinstance(each, list) and each]
         value = lists[0] if len(lists) == 1 else None

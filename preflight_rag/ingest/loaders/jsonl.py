@@ -52,7 +52,7 @@ _SAMPLE_LINES = 50
 
 
 def load_jsonl(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """Yield the documents of the file; an error is yielded for a line that is no record, and the others go on.
+    """Yield the documents of the file, and an error for each line that is not a record.
 
     Raises:
         DocumentTooLarge: The unpacked file is larger than `max_bytes`; what came before has been yielded.
@@ -73,6 +73,7 @@ def load_jsonl(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
 def _records(
     path: Path, lines: Iterable[tuple[int, str]], *, fields_in_text: bool
 ) -> Iterator[Document | DocumentError]:
+    """Yield the document of each record; an error for an unreadable record or a repeated id."""
     first_lines: dict[str, int] = {}
     for number, line in lines:
         where = f"{path}, line {number}"
@@ -91,6 +92,7 @@ def _records(
 
 
 def _object(line: str) -> dict[str, Any] | None:
+    """Return the JSON object on a line; None for anything else."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
@@ -99,15 +101,17 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _text_column(objects: Sequence[dict[str, Any]]) -> str:
-    """Return the field that holds texts of objects without ids, if there is one; else ""."""
-    rows = [{name: value for name, value in each.items() if isinstance(value, str)} for each in objects]
+    """Return the field with texts in objects that have no ids; "" if there is no such field."""
+    rows = []
+    for each in objects:
+        rows.append({name: value for name, value in each.items() if isinstance(value, str)})
     found = {name: mean_length(rows, name) for name in TEXT_FIELDS}
     longest = max(found, key=lambda name: found[name])
     return longest if found[longest] >= LONG_TEXT else ""
 
 
 def _texts(path: Path, lines: Iterable[tuple[int, str]], column: str) -> Iterator[Document | DocumentError]:
-    """Yield a document for each object with a text: under its other fields, and called by its line."""
+    """Yield a document for each object with a text, named by its line, with the other fields above the text."""
     for number, line in lines:
         try:
             record = json_values(_record(path, number, line))
@@ -131,7 +135,7 @@ def _texts(path: Path, lines: Iterable[tuple[int, str]], column: str) -> Iterato
 
 
 def _rows(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Document | DocumentError]:
-    """Yield all objects as rows of one document."""
+    """Yield one document with all objects as rows."""
     rows: list[str] = []
     count = 0
     for number, line in lines:
@@ -170,7 +174,7 @@ def _lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
 
 
 def _record(path: Path, number: int, line: str) -> dict[str, Any]:
-    """Return the line's JSON object."""
+    """Return the JSON object on a line, or raise an error that names the line."""
     where = f"{path}, line {number}"
     if any("\udc80" <= char <= "\udcff" for char in line):
         raise UnreadableDocument(f"{where}: not UTF-8", help="Save the file as UTF-8")
@@ -186,13 +190,13 @@ def _record(path: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def record_document(path: Path, where: str, record: dict[str, Any], *, fields_in_text: bool = False) -> Document:
-    """Return a record's document; its fields move to where the library looks for them.
+    """Return the document of a record, with its fields in the places where the library expects them.
 
     Args:
-        path: The file that holds it.
-        where: Its place in the file, for errors.
-        record: Its fields.
-        fields_in_text: Whether its other fields stand above its text, beside being metadata.
+        path: The file with the record.
+        where: The record's place in the file, for errors.
+        record: The record's fields.
+        fields_in_text: Whether the other fields are also written above the text, besides being metadata.
 
     Raises:
         DocumentError: It has no id, or no text.

@@ -75,7 +75,7 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
 
 
 def is_table_row(line: str) -> bool:
-    """Return whether the line is mostly figures."""
+    """Return whether a line consists mostly of figures."""
     tokens = line.split()
     figures = sum(1 for token in tokens if _NUMBER.match(token))
     return figures >= 2 and figures >= 0.4 * len(tokens)
@@ -107,19 +107,19 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
 
 
 def _is_title_case(line: str) -> bool:
-    """Return whether the line reads like a heading: two or more long words, nearly all of them capitalised."""
+    """Return whether a line looks like a heading: several long words, nearly all of them capitalised."""
     long_words = [word for word in _WORD.findall(line) if len(word) > 3]
     return len(long_words) > 1 and sum(1 for word in long_words if word[0].isupper()) >= 0.8 * len(long_words)
 
 
 def _width(lines: Sequence[str], index: int) -> float:
-    """Usual length of the printed lines around `index`."""
+    """Return the usual length of the printed lines around `index`."""
     around = sorted(len(line) for line in lines[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1] if line)
     return max(30.0, around[int(len(around) * 0.8)]) if around else 30.0
 
 
 def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
-    """Return both joined, with the hyphen where the document writes the word with one, or spells names and numbers."""
+    """Return two parts of a word joined, with a hyphen if the document writes it so elsewhere."""
     left = left[:-1]
     head = re.search(r"(?<![^\W\d_])[^\W\d_]*+$", left)
     tail = re.match(r"[^\W\d_]*", right)
@@ -140,7 +140,9 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     """
     if len(pages) < _MIN_PAGES:
         return [list(page) for page in pages]
-    counts = Counter(key for page in pages for key in {_edge_key(page[index]) for index in _edges(page)})
+    counts: Counter[str] = Counter()
+    for page in pages:
+        counts.update({_edge_key(page[index]) for index in _edges(page)})
     running = {key for key, count in counts.items() if count >= max(_MIN_PAGES, len(pages) * 0.4)}
     kept_once: set[str] = set()
     result = []
@@ -156,17 +158,18 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _edges(page: Sequence[str]) -> list[int]:
-    """Return indices of the first and last lines of a page that are not blank."""
+    """Return the indices of the first and last lines of a page that are not blank."""
     filled = [index for index, line in enumerate(page) if line]
     return sorted({*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]})
 
 
 def _edge_key(line: str) -> str:
+    """Return a header or footer without its numbers, by which the same line on other pages is recognised."""
     return re.sub(r"\d+|\b[ivxl]+\b", "0", line.casefold()).strip()
 
 
 def is_hard_wrapped(lines: Sequence[str]) -> bool:
-    """Return whether plain text was broken at a fixed width: hardly a line is longer, and many are about as long."""
+    """Return whether a plain text was wrapped at a fixed width: many lines are about equally long."""
     inner = [len(line) for line, following in pairwise(lines) if line and following]
     if len(inner) < 3:
         return False

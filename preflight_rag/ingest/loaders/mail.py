@@ -54,11 +54,11 @@ _TECHNICAL = ("message/delivery-status", "message/disposition-notification", "te
 
 @dataclass
 class _Attachment:
-    """A file, or a mail, inside of a mail.
+    """A file or mail attached to a mail.
 
     Attributes:
-        problem: Why there is nothing of it.
-        is_text: Whether the mail says that it is text, whatever its ending.
+        problem: Why its content is missing.
+        is_text: Whether the mail declares it as text, whatever its extension.
     """
 
     name: str
@@ -70,7 +70,7 @@ class _Attachment:
 
 @dataclass
 class _Letter:
-    """A mail, whatever program wrote it."""
+    """A mail in a form that does not depend on the program that wrote it."""
 
     subject: str
     date: str | None
@@ -85,7 +85,7 @@ class _Letter:
 
 
 def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """Yield the messages of a file, and their attachments behind each.
+    """Yield the messages of a file, each followed by its attachments.
 
     Raises:
         UnreadableDocument: It is no mail.
@@ -115,7 +115,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
 
 
 def _documents(path: Path, letter: _Letter, name: str, max_bytes: int, depth: int) -> Iterator[Document]:
-    """Yield the mail, then what is attached to it."""
+    """Yield the mail, then its attachments."""
     report, attached = ReadReport(), list[Document]()
     taken: set[str] = set()
     for each in letter.attachments[:MOST_ATTACHMENTS]:
@@ -132,6 +132,7 @@ def _documents(path: Path, letter: _Letter, name: str, max_bytes: int, depth: in
 
 
 def _mail(path: Path, letter: _Letter, name: str, report: ReadReport) -> Document:
+    """Return a mail as a document."""
     for what, why in letter.left_out:
         report.leave_out(what, why)
     report.count("pictures_without_text", letter.pictures)
@@ -178,10 +179,10 @@ def _attached(
 
 
 def _letter(path: Path, message: EmailMessage) -> _Letter:
-    """Return a message as programs send it.
+    """Return a message in internet format as a letter.
 
     Raises:
-        UnreadableDocument: It is none.
+        UnreadableDocument: It is not a mail.
     """
     if not any(message.get(header) for header in _HEADERS):
         raise UnreadableDocument(f"{path} is no mail: it has none of the fields {', '.join(_HEADERS)}")
@@ -199,7 +200,7 @@ def _letter(path: Path, message: EmailMessage) -> _Letter:
 
 
 def _invitations(message: MIMEPart) -> Iterator[MIMEPart]:
-    """Yield calendars that stand beside plain text and HTML as a third form of a mail, as invitations do."""
+    """Yield the calendar parts of a mail that are alternatives to its text, as in invitations."""
     if message.get_content_maintype() != "multipart":
         return
     for part in message.iter_parts():
@@ -209,7 +210,7 @@ def _invitations(message: MIMEPart) -> Iterator[MIMEPart]:
 
 
 def _take(part: MIMEPart, letter: _Letter) -> None:
-    """Note one of a mail's further parts: an attachment, or text that goes on behind a picture."""
+    """Add a further part of a mail to its letter: an attachment, or text that continues after a picture."""
     kind, name = part.get_content_type(), one_line(part.get_filename() or "")
     if kind in (*_SIGNATURES, *_TECHNICAL) or _is_inline_picture(part):
         return
@@ -239,16 +240,18 @@ def _take(part: MIMEPart, letter: _Letter) -> None:
 
 
 def _is_inline_picture(part: Message) -> bool:
-    """Return whether a part is shown inside of the text, as logos are."""
+    """Return whether a part is a picture shown within the text, such as a logo."""
     return part.get_content_maintype() == "image" and part.get_content_disposition() != "attachment"
 
 
 def _part(message: EmailMessage, kind: str) -> str:
+    """Return the body of a message as plain text or HTML; "" without one."""
     part = message.get_body(preferencelist=(kind,))
     return "" if part is None else _content(part)
 
 
 def _content(part: MIMEPart) -> str:
+    """Return the decoded text of a part."""
     try:
         content = part.get_content()
     except (LookupError, ValueError):  # An unknown character set.
@@ -259,7 +262,7 @@ def _content(part: MIMEPart) -> str:
 
 
 def _unflowed(text: str) -> str:
-    """Return text whose lines were broken behind a space (RFC 3676) as it was written."""
+    """Return a text with the soft line breaks of "format=flowed" (RFC 3676) removed."""
     lines: list[str] = []
     for line in text.splitlines():
         before = lines[-1] if lines else ""
@@ -272,11 +275,12 @@ def _unflowed(text: str) -> str:
 
 
 def _marks(line: str) -> str:
+    """Return the quotation marks `>` at the beginning of a line."""
     return line[: len(line) - len(line.lstrip(">"))]
 
 
 def _body(letter: _Letter) -> str:
-    """Return the text that a person reads: the plain one, unless it only stands for that of the HTML."""
+    """Return the text that a person reads: the plain text, unless it is only a placeholder for the HTML."""
     plain = tidy(letter.plain)
     if not letter.html:
         return plain
@@ -297,6 +301,7 @@ def _missing(page: str, plain: str) -> float:
 
 
 def _field(message: EmailMessage, name: str) -> str:
+    """Return a header field on one line; "" if it is damaged."""
     try:
         return one_line(message.get(name, ""))
     except (ValueError, IndexError, AttributeError):  # email's parser of damaged fields
@@ -304,16 +309,16 @@ def _field(message: EmailMessage, name: str) -> str:
 
 
 def _people(given: Sequence[str]) -> tuple[str, ...]:
-    """Return names, or addresses where there is no name."""
+    """Return the names of people, or their addresses without a name."""
     found = getaddresses(list(given))
     return tuple(dict.fromkeys(one_line(label or address) for label, address in found if label or address))
 
 
 def _outlook_letter(path: Path, max_bytes: int) -> _Letter:
-    """Return a message as Outlook saves it.
+    """Return a message saved by Outlook (`.msg`) as a letter.
 
     Raises:
-        UnreadableDocument: It is none.
+        UnreadableDocument: It is not a mail of Outlook.
     """
     data = read_bytes(path, max_bytes)
     from oxmsg import Message as OutlookMessage
@@ -327,6 +332,7 @@ def _outlook_letter(path: Path, max_bytes: int) -> _Letter:
 
 
 def _from_outlook(message: OutlookMessage) -> _Letter:
+    """Return the fields of an Outlook message as a letter."""
     headers = "\n".join(f"{name}: {value}" for name, value in message.message_headers.items())
     sent = message_from_bytes(headers.encode("utf-8", "replace"), policy=default)
     receivers, copies = _people([_field(sent, "to")]), _people([_field(sent, "cc")])
@@ -361,7 +367,7 @@ _RTF = 0x1009
 
 
 def _rich_text(packed: bytes) -> str:
-    """Return the words of a message's packed rich text."""
+    """Return the words of a message's compressed rich text."""
     from compressed_rtf import decompress
     from striprtf.striprtf import rtf_to_text
 

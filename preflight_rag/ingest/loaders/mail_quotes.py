@@ -57,12 +57,12 @@ _DIVIDER = re.compile(r"(?:[-_]{3}[^\n]*|[^\n]{3,60}:)$")
 
 @dataclass
 class MailText:
-    """A mail's text with the writers of its quoted parts.
+    """A mail's text, in which each quoted part names its writer.
 
     Attributes:
-        text: Own words as they are; each sentence of a quoted part begins with "NAME wrote: ".
-        quoted: How many quoted parts there are.
-        own_lines: Lines of the mail's own.
+        text: The mail's own words unchanged; each sentence of a quoted part begins with "NAME wrote: ".
+        quoted: Number of quoted parts.
+        own_lines: Number of the mail's own lines.
     """
 
     text: str = ""
@@ -72,7 +72,7 @@ class MailText:
 
 
 def attributed(text: str) -> MailText:
-    """Return the text of a mail with every quoted part attributed to who wrote it, and without marks of quoting."""
+    """Return the text of a mail with every quoted part attributed to its writer, without quotation marks `>`."""
     found = MailText()
     _read(text.split("\n"), "", found, 0)
     found.text = "\n\n".join(found._blocks)
@@ -80,11 +80,12 @@ def attributed(text: str) -> MailText:
 
 
 def _read(lines: Sequence[str], writer: str, found: MailText, depth: int) -> None:
-    """Append the blocks of one level of quoting, and of those inside of it."""
+    """Append the blocks of one level of quotation and of the levels inside it."""
     own: list[str] = []
     named, following = "", ""  # the last writer that was introduced here, and whether his words are next
 
     def flush() -> None:
+        """Append the collected lines, and begin new ones."""
         _append(own, writer, found)
         own.clear()
 
@@ -136,7 +137,7 @@ def _read(lines: Sequence[str], writer: str, found: MailText, depth: int) -> Non
 
 
 def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
-    """Append what one person wrote: own words as they are, quoted ones in blocks that say whose they are."""
+    """Append one person's lines: the mail's own words unchanged, quoted ones with the writer's name."""
     if not writer:
         text = "\n".join(lines).strip("\n")
         found.own_lines += sum(1 for line in lines if line.strip())
@@ -155,12 +156,12 @@ def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
 
 
 def _says_something(sentence: str, writer: str) -> bool:
-    """Return whether it is more than the name that a writer ends with."""
+    """Return whether a sentence is more than the writer's closing signature."""
     return not set(_WORD.findall(writer.casefold())).issuperset(_WORD.findall(sentence.casefold()))
 
 
 def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return `(writer, line behind)` of a line such as "On Monday, Anna wrote:", which may be broken into three."""
+    """Return `(writer, next line)` for a line such as "On Monday, Anna wrote:", which may be wrapped; else None."""
     if not lines[at].strip():
         return None
     for end in range(at + 1, min(at + 4, len(lines) + 1)):
@@ -184,7 +185,7 @@ def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 def _writer(line: str, verb: re.Match[str]) -> str:
-    """Return the name in such a line; the address where there is none."""
+    """Return the name in an introductory line, or the address without a name."""
     address = _ADDRESS.search(line)
     before, after = (_ADDRESS.sub(" ", part) for part in (line[: verb.start()], line[verb.end() :]))
     is_behind = any(char.isdigit() for char in after)
@@ -219,10 +220,7 @@ def _without_ending(name: str) -> str:
 
 
 def _fields(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return `(writer, line behind)` of a block of fields, as Outlook and forwards have them.
-
-    None where there is none.
-    """
+    """Return `(writer, next line)` for a block of header fields, as in forwarded mails; else None."""
     kinds: dict[str, str] = {}
     end, skipped = at, 0
     for place in range(at, min(at + 16, len(lines))):
@@ -242,7 +240,7 @@ def _fields(lines: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 def person(given: str) -> str:
-    """Return the name of somebody as mail programs write it; the address where there is none."""
+    """Return the name from a mail address such as `Anna <a@b.org>`, or the address without a name."""
     address = _ADDRESS.search(given)
     name = one_line(_ADDRESS.sub(" ", given)).strip(" \"'“”„,;<>()[]")
     name = name.replace(" im Auftrag von ", ", ").replace(" on behalf of ", ", ")

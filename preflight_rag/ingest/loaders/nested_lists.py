@@ -40,10 +40,10 @@ _MARKED = re.compile(r"^([ \t]*(?:[-*+•◦▪‣]|\(?(?:\d{1,2}|[a-z])[.)])[ \
 
 
 def with_denials(text: str) -> str:
-    """Return a text in which the items of lists stand with the line above the list, where that line denies them.
+    """Return a text in which list items repeat the line above the list if that line denies them.
 
-    Alone, "storm damage" reads as the contrary of what its document says under "The plan does not cover:". The items of
-    the other side, below "The plan covers:", get their line, too, so that a reader sees which side each is on.
+    Alone, "storm damage" reads as the contrary of what its document says under "The plan does not cover:". The items
+    of the opposite list ("The plan covers:") repeat their line, too.
     """
     lines = [_line(match) for match in _INTRODUCED.finditer(text)]
     denied = {word for line in lines if _DENIES.search(line) for word in _subject(line)}
@@ -51,6 +51,7 @@ def with_denials(text: str) -> str:
         return text
 
     def written(match: re.Match[str]) -> str:
+        """Return a matched list with its line before each item."""
         line = _line(match)
         if denied.isdisjoint(_subject(line)):
             return match[0]
@@ -61,16 +62,17 @@ def with_denials(text: str) -> str:
 
 
 def _line(match: re.Match[str]) -> str:
+    """Return the text that introduces a matched list: the line above it."""
     return match["line"] or match["heading"] or match["short"]
 
 
 def _subject(line: str) -> set[str]:
-    """Return the words of a line without those that deny; of a line that has no others, all."""
+    """Return the words of a line except those that deny; all words if there are no others."""
     return (set(words(_DENIES.sub(" ", line))) or set(words(line))) - STOP_WORDS
 
 
 def item_with_parents(parents: Sequence[str], text: str) -> str:
-    """Return an item's text behind those of the items around it, outermost first."""
+    """Return an item's text after those of the items around it, the outermost first."""
     named = [short for parent in parents if (short := _short(parent))]
     if not named:
         return text
@@ -78,6 +80,7 @@ def item_with_parents(parents: Sequence[str], text: str) -> str:
 
 
 def _short(parent: str) -> str:
+    """Return a parent item without emphasis and punctuation, shortened if it is long."""
     text = _EMPHASIS.sub(r"\2", " ".join(parent.split())).rstrip(" :.;,")
     if len(text) <= LONGEST_PARENT:
         return text
@@ -86,12 +89,12 @@ def _short(parent: str) -> str:
 
 @dataclass
 class OpenItems:
-    """The items around the place that a reader has come to, by how deep each is."""
+    """The items that enclose the reader's current place, by their level."""
 
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, depth: int, text: str) -> str:
-        """Return an item's text with those around it, and note it as one that others may be inside of."""
+        """Return an item's text with those of the enclosing items, and record it as enclosing later ones."""
         self.leave(depth)
         written = item_with_parents([outer for _, outer in self._open[-DEEPEST:]], text)
         self._open.append((depth, text))
@@ -104,7 +107,7 @@ class OpenItems:
             self._open.append((depth, f"{before} {text}"))
 
     def leave(self, depth: int = 0) -> None:
-        """Note that no item of a depth, or deeper, is open any more."""
+        """Forget the items of a level and deeper ones."""
         while self._open and self._open[-1][0] >= depth:
             self._open.pop()
 
@@ -113,7 +116,7 @@ class OpenItems:
 
 
 def with_parents(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a text in which inner items of lists, which are indented, stand with those around them."""
+    """Return the lines of a text in which indented list items repeat the items around them."""
     items = OpenItems()
     found = list(lines)
     is_open = False

@@ -24,7 +24,7 @@ _MOST_LANGUAGES = 4
 
 @lru_cache(maxsize=1)
 def languages() -> str:
-    """Languages that tesseract knows here, as it takes them; "" where it is not installed."""
+    """Return the languages of the installed tesseract in its own notation; "" if it is not installed."""
     program = shutil.which("tesseract")
     if program is None:
         return ""
@@ -38,7 +38,7 @@ def languages() -> str:
 
 
 def recognised(page: PdfPage) -> str:
-    """Return the text of a page's picture; "" where tesseract finds none, or fails."""
+    """Return the text that tesseract recognises in a page's picture; "" if it finds none or fails."""
     width, height = page.get_size()
     scale = min(DOTS_PER_INCH / 72, (MOST_PIXELS / max(1.0, width * height)) ** 0.5)
     bitmap = page.render(scale=scale, grayscale=True)

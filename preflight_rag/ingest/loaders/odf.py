@@ -54,7 +54,7 @@ _MOST_REPEATED = 100
 
 
 def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the document as one; a sheet or slide is a page of it.
+    """Yield an OpenDocument file as one document; each sheet or slide is a page.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -111,7 +111,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _with_words_for_boxes(content: _Element) -> _Element:
-    """Return the content with words in the place of its check boxes: controls of forms, fields and marked stretches."""
+    """Return the content with words in place of check boxes of all kinds."""
     controls: dict[str, str] = {}
     for each in content.iter(f"{_FORM}checkbox", f"{_FORM}radio"):
         state = str(each.get(f"{_FORM}current-state") or each.get(f"{_FORM}state") or "unchecked")
@@ -133,7 +133,7 @@ def _with_words_for_boxes(content: _Element) -> _Element:
 
 
 def _raise_marks(content: _Element) -> None:
-    """Write superscripts behind figures and words as characters above the line: "640¹" is no "6401"."""
+    """Write superscripts after figures and words as raised characters: "640¹" instead of "6401"."""
     styles = {
         str(style.get(f"{_STYLE}name"))
         for style in content.iter(f"{_STYLE}style")
@@ -195,18 +195,19 @@ def _begins_inside(outer: _Element, depth: int) -> bool:
 
 
 def _attribute(element: _Element, name: str) -> str:
+    """Return an attribute by its name without namespace; "" if it is missing."""
     return next((str(value) for key, value in element.attrib.items() if str(key).rsplit("}", 1)[-1] == name), "")
 
 
 def _put_words(element: _Element, words: str) -> None:
-    """Put words in the place of an element; what stands behind it stays."""
+    """Replace an element by words; the text after it stays."""
     for child in list(element):
         element.remove(child)
     element.tag, element.text = f"{_TEXT}span", words
 
 
 def _invisible(content: _Element) -> set[str]:
-    """Return names of the styles of tables that are not shown."""
+    """Return the names of table styles that hide their tables."""
     found = set()
     for style in content.iter(f"{_STYLE}style"):
         properties = style.find(f"{_STYLE}table-properties")
@@ -248,7 +249,7 @@ class _Lists:
 
 
 class _Reader:
-    """Appends what a document holds; notes, comments, boxes and descriptions behind the paragraph that has them."""
+    """Appends the blocks of a document, each paragraph followed by its notes, comments, boxes and descriptions."""
 
     def __init__(self, invisible: set[str], numbering: OdfNumbering) -> None:
         self.report = ReadReport()
@@ -260,7 +261,7 @@ class _Reader:
         self._without_value = 0
 
     def add_sheets(self, parts: Parts, body: _Element) -> None:
-        """The sheets of a workbook; hidden ones are named."""
+        """Append the sheets of a workbook; hidden ones are reported."""
         hidden = []
         for number, sheet in enumerate(body.iter(f"{_TABLE}table"), 1):
             name = str(sheet.get(f"{_TABLE}name", f"Sheet {number}"))
@@ -280,7 +281,7 @@ class _Reader:
             self.report.less.append(f"{many} no stored value; open and save the file to have them")
 
     def add_slides(self, parts: Parts, body: _Element) -> None:
-        """The slides of a presentation, with what the speaker notes."""
+        """Append the slides of a presentation, with the speaker's notes."""
         for number, page in enumerate(body.iter(f"{_DRAW}page"), 1):
             parts.page(number)
             self._add(parts, page)
@@ -294,7 +295,7 @@ class _Reader:
                     self.report.count("speaker_notes")
 
     def add_text(self, parts: Parts, body: _Element, styles: _Element | None) -> None:
-        """A text, between the headers and the footers of its pages."""
+        """Append a text, between the headers and the footers of its pages."""
         for text in self._running(styles, "header"):
             parts.add(f"Header: {text}")
         self._add(parts, body)
@@ -315,7 +316,7 @@ class _Reader:
             parts.add(line, "list")
 
     def _running(self, styles: _Element | None, kind: str) -> list[str]:
-        """Headers or footers, each once; page numbers say nothing."""
+        """Return the headers or footers, each once, without page numbers."""
         found: dict[str, None] = {}
         for master in styles.iter(f"{_STYLE}master-page") if styles is not None else ():
             for each in master:
@@ -360,7 +361,7 @@ class _Reader:
                 self._add_table(parts, inner)
 
     def _add_paragraph(self, parts: Parts, node: _Element, depth: int, lists: _Lists) -> None:
-        """Append a heading, a paragraph, or an item of a list, with the items that it is inside of."""
+        """Append a heading, a paragraph, or a list item with the items around it."""
         label = lists.label_of(node)
         text = "\n".join(parted(" ".join(line.split())) for line in _text(node).split("\n")).strip()
         text = with_typed_boxes(text)
@@ -404,7 +405,7 @@ class _Reader:
                 stack += list(reversed(node))
 
     def _describe(self, parts: Parts, frame: _Element) -> None:
-        """A picture's description."""
+        """Append a picture's description."""
         words = [one_line(each.text or "") for each in frame if local(each) in ("title", "desc")]
         described = ". ".join(dict.fromkeys(word for word in words if word))
         has_picture = any(local(each) == "image" for each in frame)
@@ -414,6 +415,7 @@ class _Reader:
             self.report.count("pictures_described" if described else "pictures_without_text")
 
     def _comment(self, parts: Parts, comment: _Element, about: str) -> None:
+        """Append a comment with its author."""
         author = next((one_line(each.text or "") for each in comment if local(each) == "creator"), "")
         words = " ".join(" ".join(_text(each).split()) for each in comment.iter(f"{_TEXT}p"))
         if words:
@@ -422,7 +424,7 @@ class _Reader:
             self.report.count("comments")
 
     def _cells(self, table: _Element) -> list[list[tuple[str, int, int]]]:
-        """Return rows of `(text, columns, rows)`, as far as they are filled."""
+        """Return the rows of a table as `(text, columns, rows)`, up to the last filled cell."""
         rows: list[list[tuple[str, int, int]]] = []
         for row in table.iter(f"{_TABLE}table-row"):
             if next(row.iterancestors(f"{_TABLE}table")) is not table:
@@ -452,28 +454,31 @@ def _date_of(cell: _Element) -> str:
 
 
 def _note_words(note: _Element) -> str:
+    """Return the text of a note."""
     return " ".join(" ".join(_text(each).split()) for each in note.iterchildren(f"{_TEXT}note-body"))
 
 
 def _row_label(row: _Element) -> str:
-    """Return what a row is about: its first cell that has a text."""
+    """Return the label of a row: the text of its first filled cell, unless it is long."""
     texts = (" ".join(_text(cell).split()) for cell in row.iterchildren(f"{_TABLE}table-cell"))
     label = next(filter(None, texts), "")
     return label if len(label) <= _LONGEST_LABEL else ""
 
 
 def _header_rows(table: _Element) -> int | None:
+    """Return the number of marked header rows; None if none are marked."""
     marked = table.find(f"{_TABLE}table-header-rows")
     return len(marked.findall(f"{_TABLE}table-row")) if marked is not None else None
 
 
 def _number(element: _Element, name: str) -> int:
+    """Return a number in an attribute of a table; 1 without one."""
     text = str(element.get(f"{_TABLE}{name}", "1"))
     return int(text) if text.isdigit() else 1
 
 
 def _text(element: _Element) -> str:
-    """Return all text inside, without comments and what else stands beside it; paragraphs inside are lines."""
+    """Return all text inside an element, one line for each paragraph, without comments and other attached texts."""
     pieces: list[str] = []
     stack: list[Any] = [element]
     while stack:

@@ -11,7 +11,7 @@ TOGETHER = ("list", "row")
 
 @dataclass
 class Parts:
-    """Collects blocks in reading order, with where headings and pages begin; `length` counts characters so far."""
+    """Collects blocks in reading order, with the offsets of headings and pages."""
 
     sections: list[list[Any]] = field(default_factory=list)
     pages: list[tuple[int, int]] = field(default_factory=list)
@@ -20,7 +20,7 @@ class Parts:
     _previous: str = ""
 
     def add(self, block: str, style: str = "") -> None:
-        """Append a block; one of the style "heading" opens a section, "list" and "row" stand close."""
+        """Append a block; the style "heading" begins a section, "list" and "row" stay on adjacent lines."""
         if not block.strip():
             return
         together = style == self._previous and style in TOGETHER
@@ -32,12 +32,12 @@ class Parts:
         self.length += len(separator) + len(block)
 
     def page(self, number: int) -> None:
-        """A page, slide or sheet begins."""
+        """Begin a page, slide or sheet."""
         self.pages.append((number, self.length + (2 if self._pieces else 0)))
         self._previous = ""
 
     def joined(self) -> str:
-        """Return the whole text."""
+        """Return the text of all parts, joined."""
         return "".join(self._pieces)
 
     def metadata(self) -> dict[str, Any]:

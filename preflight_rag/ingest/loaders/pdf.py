@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from ctypes import c_float
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,12 +66,12 @@ class _Read:
 
 
 def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """Yield the PDF as one document, then the files that are attached to it.
+    """Yield the PDF as one document, then the files attached to it.
 
-    Pages that are pictures are recognised where tesseract is installed; `metadata["ocr_pages"]` are those that were.
+    The text of scanned pages is recognised if tesseract is installed; `metadata["ocr_pages"]` lists these pages.
 
     Raises:
-        EncryptedDocument: It opens with a password only.
+        EncryptedDocument: It cannot be opened without a password.
         EmptyDocument: It has no text.
         UnreadableDocument: PDFium cannot read it.
     """
@@ -79,7 +79,8 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
     pages, report, scanned = found.pages, found.report, found.scanned
     recognised = _recognise(path, pages, scanned, on_page) if scanned and ocr.languages() else []
     attached = _attached(path, found, max_bytes)
-    if not any(char.isalnum() for text in (*pages, *(line for lines in found.over for line in lines)) for char in text):
+    texts = chain(pages, chain.from_iterable(found.over))
+    if not any(char.isalnum() for text in texts for char in text):
         if scanned and not ocr.languages():
             counted = "its page is a picture" if len(pages) == 1 else f"its {len(pages)} pages are pictures"
             raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")
@@ -123,7 +124,7 @@ def _report_pages(report: ReadReport, found: _Read, recognised: list[int]) -> No
 
 
 def _attached(path: Path, found: _Read, max_bytes: int) -> list[Document]:
-    """Return the documents of files inside of the PDF."""
+    """Return the documents of files attached to the PDF."""
     documents: list[Document] = []
     taken: set[str] = set()
     for name, data in found.attachments:
@@ -137,7 +138,7 @@ def _attached(path: Path, found: _Read, max_bytes: int) -> list[Document]:
 
 
 def _read(path: Path, on_page: Pages | None) -> _Read:
-    """Everything but what has to be recognised. PDFium tries the empty password by itself."""
+    """Return the text and annotations of all pages, without recognising scanned ones."""
     from pypdfium2 import PdfDocument, PdfiumError
 
     found = _Read()
@@ -165,10 +166,12 @@ def _read(path: Path, on_page: Pages | None) -> _Read:
 
 
 def _properties(given: Mapping[str, object]) -> dict[str, str]:
+    """Return the PDF's properties by lower-case name."""
     return {key.lower(): str(value).strip() for key, value in given.items()}
 
 
 def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
+    """Append the text, annotations and pictures of a page."""
     page = document[number]
     text_page = page.get_textpage()
     try:
@@ -194,11 +197,12 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
 
 
 def _has_text(page: str) -> bool:
+    """Return whether a page has enough letters to count as text."""
     return next(islice(filter(str.isalnum, page), LEAST_LETTERS - 1, None), None) is not None
 
 
 def _pictures(page: PdfPage, *, is_blank: bool) -> tuple[int, int]:
-    """Return how many pictures a page shows, of a blank page also those inside of forms, and how many other things."""
+    """Return the number of pictures on a page and of its other objects; for a blank page also inside forms."""
     from pypdfium2.raw import (
         FPDF_PAGEOBJ_IMAGE,
         FPDFPage_CountObjects,
@@ -226,7 +230,7 @@ def _pictures(page: PdfPage, *, is_blank: bool) -> tuple[int, int]:
 
 
 def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages | None) -> list[int]:
-    """Put the recognised text in the place of scanned pages; the numbers, from 1, of those that had any."""
+    """Replace scanned pages by their recognised text; return the numbers, from 1, of the pages with text."""
     from pypdfium2 import PdfDocument
 
     read = []
@@ -247,19 +251,20 @@ def _recognise(path: Path, pages: list[str], scanned: list[int], on_page: Pages 
 
 
 def _identifiers(first_page: str) -> dict[str, str]:
-    """Return the DOI that a paper prints on its first page, where it prints no other."""
+    """Return the DOI printed on a paper's first page, if it is the only one there."""
     found = {match[1].rstrip(".,;)").lower(): match[1].rstrip(".,;)") for match in _DOI.finditer(first_page)}
     return {"doi": next(iter(found.values()))} if len(found) == 1 else {}
 
 
 def _has_figures(text: str) -> bool:
+    """Return whether a page has several lines that look like rows of a table."""
     return sum(1 for line in text.split("\n") if is_table_row(line) or _FIGURES_BEHIND.search(line)) >= LEAST_ROWS
 
 
 def _joined(pages: list[str], over: list[list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return the whole text and `(number, offset)` of each page; a sentence that runs over a page break stays one line.
+    """Return the pages as one text, and `(number, offset)` of each page; sentences may run over page breaks.
 
-    What is laid over a page stands behind its text.
+    Annotations of a page follow its text.
     """
     printed = without_running_lines([_lines(page) for page in pages])
     known = vocabulary([line for page in printed for line in page])
@@ -280,7 +285,7 @@ def _joined(pages: list[str], over: list[list[str]]) -> tuple[str, tuple[tuple[i
 
 
 def _lines(page: str) -> list[str]:
-    """Printed lines; those that end inside a word (U+FFFE or U+0002 in PDFium) keep `HYPHEN` as their end."""
+    """Return the printed lines of a page; a line that ends inside a word ends with `HYPHEN`."""
     lines = []
     for stretch in page.split("\n"):
         *broken, last = re.split("[\ufffe\x02]", stretch)
@@ -290,7 +295,7 @@ def _lines(page: str) -> list[str]:
 
 
 def _first_heading(page: str, text: str) -> str:
-    """Return the first paragraph, or its first printed line when it is long, if that reads like a title."""
+    """Return the first paragraph, or its first line if it is long, if that looks like a title."""
     first = text.split("\n", 1)[0]
     if not title_like(first):
         first, second = [*(line for line in _lines(page) if line), "", ""][:2]

@@ -32,9 +32,9 @@ _LONGEST = 1 << 20
 
 
 def page_annotations(document: PdfDocument, page: PdfPage, text_page: PdfTextPage, report: ReadReport) -> Iterator[str]:
-    """Yield a line for each filled field and each remark of a page, in the order of the file.
+    """Yield a line for each filled form field and each remark on a page, in the order of the file.
 
-    Boxes that are not ticked are named where something else is filled in: an empty form says nothing.
+    Boxes that are not ticked are listed only if something else is filled in: an empty form states nothing.
     """
     lines = list(_lines(document, page, text_page, report))
     is_filled = any(kind == "field" for kind, _ in lines)
@@ -88,7 +88,7 @@ def _lines(
 
 
 def _field(form: Any, annotation: Any, text_page: PdfTextPage, boxes: Sequence[_Place]) -> str:
-    """`label: value` of a filled field; "" of an empty one, or a button; a box that is not ticked is named as one."""
+    """Return `label: value` for a filled field; "" for an empty field or a button."""
     from pypdfium2 import raw
 
     kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
@@ -115,7 +115,7 @@ def _field(form: Any, annotation: Any, text_page: PdfTextPage, boxes: Sequence[_
 
 
 def _is_box(form: Any, annotation: Any) -> bool:
-    """Return whether a field is a check box or a radio button."""
+    """Return whether a form field is a check box or a radio button."""
     from pypdfium2 import raw
 
     kind = raw.FPDFAnnot_GetFormFieldType(form, annotation)
@@ -123,7 +123,7 @@ def _is_box(form: Any, annotation: Any) -> bool:
 
 
 def _boxes(form: Any, page: PdfPage) -> list[_Place]:
-    """Return the places of a page's check boxes and radio buttons."""
+    """Return the positions of a page's check boxes and radio buttons."""
     from pypdfium2 import raw
 
     found = []
@@ -138,10 +138,10 @@ def _boxes(form: Any, page: PdfPage) -> list[_Place]:
 
 
 def _ticked(text_page: PdfTextPage, place: _Place, boxes: Sequence[_Place], name: str, value: str) -> str:
-    """Return the line of a ticked box: "Pets: yes", or "Pets allowed: No" where it is one of several of a line.
+    """Return the line for a ticked box: "Pets: yes", or "Pets allowed: No" for one of several on a line.
 
-    Its item is printed behind it or before it, as the line of boxes shows, else as all others of the page. Where they
-    do not, the box is called by the name of its field.
+    The box's label is on the side that its line, or else the other lines of the page, show. If they do not show it,
+    the name of the form field is used.
     """
     row = _row(place, boxes)
     sides = {side for each in boxes if (side := _side(text_page, _row(each, boxes)))}
@@ -168,16 +168,16 @@ def _ticked(text_page: PdfTextPage, place: _Place, boxes: Sequence[_Place], name
 
 
 def _row(place: _Place, boxes: Sequence[_Place]) -> list[_Place]:
-    """Return the boxes on the line of one, from left to right."""
+    """Return the boxes on the same line as one, from left to right."""
     middle, height = (place[1] + place[3]) / 2, place[3] - place[1]
     return sorted(each for each in boxes if abs((each[1] + each[3]) / 2 - middle) <= height / 2)
 
 
 def _side(text_page: PdfTextPage, row: Sequence[_Place]) -> str:
-    """Return on which side of the boxes of a line their items stand; "" where the line does not show it.
+    """Return on which side of the boxes on a line their labels are; "" if the line does not show it.
 
-    The first box of a line with items behind the boxes has nothing before it, or a question; the last box of one with
-    items before them has nothing behind it. Else each box is nearer to its own item than to that of the next box.
+    If labels follow the boxes, nothing or a question precedes the first box; if they precede the boxes, nothing
+    follows the last one. Otherwise each box is nearer to its own label than to that of the next box.
     """
     gaps = [_gaps(text_page, each) for each in row]
     before = [left < NEAREST for left, _ in gaps]
@@ -196,7 +196,7 @@ def _side(text_page: PdfTextPage, row: Sequence[_Place]) -> str:
 
 
 def _gaps(text_page: PdfTextPage, place: _Place) -> tuple[float, float]:
-    """Return the points between a box and what is printed before and behind it on its line."""
+    """Return the distances, in points, between a box and the text before and after it on its line."""
     from pypdfium2 import raw
 
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
@@ -217,7 +217,7 @@ def _gaps(text_page: PdfTextPage, place: _Place) -> tuple[float, float]:
 
 
 def _label(text_page: PdfTextPage, place: _Place) -> str:
-    """Return the text printed before a field on its line, else right above it."""
+    """Return the text printed before a field on its line, else directly above it."""
     left, bottom, right, top = place
     if right <= left:
         return ""
@@ -229,7 +229,7 @@ def _label(text_page: PdfTextPage, place: _Place) -> str:
 
 
 def _place(annotation: Any) -> _Place:
-    """Left, bottom, right and top."""
+    """Return the position of an annotation: left, bottom, right and top."""
     from pypdfium2 import raw
 
     box = raw.FS_RECTF()
@@ -239,17 +239,19 @@ def _place(annotation: Any) -> _Place:
 
 
 def _printed(text_page: PdfTextPage, place: _Place) -> str:
+    """Return the text printed in a rectangle of the page."""
     return one_line(text_page.get_text_bounded(*place))[:LONGEST_LABEL]
 
 
 def _own(annotation: Any, key: str) -> str:
+    """Return a string value of an annotation by its key."""
     from pypdfium2 import raw
 
     return _string(lambda buffer, size: raw.FPDFAnnot_GetStringValue(annotation, key.encode("ascii"), buffer, size))
 
 
 def _string(read: Callable[[Any, int], int]) -> str:
-    """Call one of PDFium's string functions twice, for the length and for the UTF-16 text, and return the text."""
+    """Return the text of one of PDFium's string functions, called once for the length and once for the text."""
     size = read(None, 0)
     if not 2 < size <= _LONGEST:
         return ""

@@ -41,7 +41,7 @@ _FIGURE = re.compile(r"[-–—+(~<>≤≥±$€£¥]*\d[\d.,]*[)%]*$")
 
 @dataclass
 class _Box:
-    """A run of words that was drawn at once: its place among them, and where it stands."""
+    """A run of words drawn in one step: its number and its rectangle."""
 
     order: int
     left: float
@@ -66,17 +66,18 @@ class _Row:
 
     @property
     def middle(self) -> float:
+        """The height of the line's middle."""
         return (self.top + self.bottom) / 2
 
 
 def with_columns(page: PdfTextPage, text: str, width: float, height: float) -> str | None:
-    """Return a page's text with its columns one below the other; None where it is read rightly as it is.
+    """Return a page's text with its columns one below the other; None if its reading order is right already.
 
     Args:
-        page: The page, for the places of its words.
-        text: What PDFium reads of it.
-        width: Of the page, in points.
-        height: Of the page.
+        page: The page, for the positions of its words.
+        text: PDFium's text of the page.
+        width: The page's width in points.
+        height: The page's height in points.
     """
     lines = text.count("\n") + 1
     number = page.count_rects()
@@ -116,10 +117,12 @@ def with_columns(page: PdfTextPage, text: str, width: float, height: float) -> s
 
 
 def _letters(text: str) -> int:
+    """Return the number of letters and digits in a text."""
     return sum(char.isalnum() for char in text)
 
 
 def _boxes(page: PdfTextPage, number: int) -> list[_Box]:
+    """Return the rectangles of text on a page, in drawing order."""
     import ctypes
 
     from pypdfium2 import raw
@@ -134,7 +137,7 @@ def _boxes(page: PdfTextPage, number: int) -> list[_Box]:
 
 
 def _goes_across(boxes: Sequence[_Box]) -> bool:
-    """Return whether words were drawn often enough behind a gap on the same line, at one place of the page's width."""
+    """Return whether words were often drawn line by line across a gap at one place of the page's width."""
     gaps: Counter[int] = Counter()
     for one, other in pairwise(boxes):
         height = one.top - one.bottom
@@ -146,7 +149,7 @@ def _goes_across(boxes: Sequence[_Box]) -> bool:
 
 
 def _rows(boxes: Sequence[_Box]) -> list[_Row]:
-    """Return the lines of the page, from its top."""
+    """Return the lines of the page, from the top."""
     if not boxes:
         return []
     heights = sorted(box.top - box.bottom for box in boxes)
@@ -163,7 +166,7 @@ def _rows(boxes: Sequence[_Box]) -> list[_Row]:
 
 
 def _region(rows: Sequence[_Row], first: int, width: float) -> tuple[int, list[tuple[float, float]]] | None:
-    """The rows from `first` on that have the same space between columns: the number behind them, and the columns."""
+    """Return the end of a region of rows, from `first` on, that share gaps between columns, and the columns."""
     usual = rows[first].height
     columns = _spans(rows[first].boxes, GUTTER * usual)
     if len(columns) < 2:
@@ -186,11 +189,12 @@ def _region(rows: Sequence[_Row], first: int, width: float) -> tuple[int, list[t
 
 
 def _spans(boxes: Sequence[_Box], gap: float) -> list[tuple[float, float]]:
+    """Return the horizontal ranges that boxes cover, those less than `gap` apart merged."""
     return _merged([(box.left, box.right) for box in boxes], gap)
 
 
 def _merged(spans: Sequence[tuple[float, float]], gap: float) -> list[tuple[float, float]]:
-    """Return stretches of the page's width that spans cover, put together where less than `gap` is between them."""
+    """Return horizontal ranges with those merged that are less than `gap` apart."""
     found: list[tuple[float, float]] = []
     for left, right in sorted(spans):
         if found and left - found[-1][1] < gap:
@@ -201,7 +205,7 @@ def _merged(spans: Sequence[tuple[float, float]], gap: float) -> list[tuple[floa
 
 
 def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[float, float]]) -> bool:
-    """Return whether what stands in columns is prose that was drawn across them."""
+    """Return whether the columns contain running text that was drawn across them."""
     lines: list[list[str]] = []
     widths: list[list[float]] = []
     switches, before = 0, -1
@@ -226,7 +230,7 @@ def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[f
         own = [(cells[number], filled[number]) for cells, filled in zip(lines, widths, strict=True) if cells[number]]
         words = [text.split() for text, _ in own]
         prose = sum(len(line) >= LEAST_WORDS for line in words)
-        figures = sum(sum(1 for word in line if _FIGURE.match(word)) * 2 > len(line) for line in words)
+        figures = sum(map(_has_mostly_figures, words))
         full = sum(filled >= FILLED * (right - left) for _, filled in own)
         if not own or prose < MOSTLY * len(own) or full < MOSTLY * len(own) or figures > 0.2 * len(own):
             return False
@@ -239,13 +243,18 @@ def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[f
     return below >= 0.3 * chances and below > 2 * beside
 
 
+def _has_mostly_figures(words: Sequence[str]) -> bool:
+    """Return whether more than half of the words of a line are figures."""
+    return sum(1 for word in words if _FIGURE.match(word)) * 2 > len(words)
+
+
 def _goes_on(line: str, following: str) -> bool:
-    """Return whether a sentence seems to go on from one line to another."""
+    """Return whether a sentence seems to continue from one line to another."""
     return _END.search(line) is None and following[:1].islower()
 
 
 def _edge(rows: Sequence[_Row], number: int) -> float:
-    """Return a height between a row and the one below it that cuts neither."""
+    """Return a height between a row and the one below it that crosses neither."""
     if number < 0:
         return rows[0].top + 0.3 * rows[0].height
     if number + 1 >= len(rows):

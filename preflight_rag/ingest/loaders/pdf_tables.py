@@ -78,7 +78,7 @@ _SIGN_BEHIND = re.compile(r"[)%]+$")
 
 @dataclass(frozen=True)
 class _Segment:
-    """Text of a line without a wide gap in it, and the points where it begins and ends."""
+    """A piece of a line without a wide gap, with its horizontal range."""
 
     text: str
     left: float
@@ -87,7 +87,7 @@ class _Segment:
 
 @dataclass
 class _Line:
-    """One printed line: its segments, its height above the page's foot, and the places of its characters."""
+    """One printed line: its segments, its height above the page's foot, and the positions of its characters."""
 
     segments: list[_Segment]
     middle: float
@@ -96,20 +96,20 @@ class _Line:
 
     @property
     def figures(self) -> list[_Segment]:
-        """The segments behind the first that are figures; those of a line of figures alone."""
+        """The figures after the first segment; in a line of figures only, all of them."""
         found = [segment for segment in self.segments if _FIGURE.fullmatch(segment.text)]
         return found if len(found) < len(self.segments) or len(found) > 1 else []
 
     @property
     def is_row(self) -> bool:
-        """Whether the line is mostly figures in columns of their own, other than years that name columns."""
+        """Whether the line consists mostly of figures in separate columns, except years that name columns."""
         figures, rest = self.figures, len(self.segments) - len(self.figures)
         return bool(figures) and rest <= len(figures) + 1 and not all(_YEARS.fullmatch(each.text) for each in figures)
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """Where the columns of a table stand, their names, that of the labels first, and the caption."""
+    """The columns of a table: their positions, their names (that of the labels first), and the caption."""
 
     places: list[tuple[float, float]]
     names: list[str]
@@ -117,18 +117,18 @@ class _Columns:
     last: int
 
     def go_on(self, places: Sequence[tuple[float, float]], first: int) -> bool:
-        """Return whether a table that begins a little below, and has no header, has these columns."""
+        """Return whether a table without a header that begins slightly below has the same columns."""
         if len(self.places) != len(places) or first - self.last > MOST_BETWEEN:
             return False
         return all(min(a[1], b[1]) > max(a[0], b[0]) for a, b in zip(self.places, places, strict=True))
 
 
 def with_tables(page: PdfTextPage, text: str) -> str:
-    """Return a page's text with the rows of its tables in the place of what was printed of them.
+    """Return a page's text with its tables written as rows.
 
     Args:
-        page: The page, for the places of its characters.
-        text: What PDFium reads of it, a line for each printed one.
+        page: The page, for the positions of its characters.
+        text: PDFium's text of the page, one line for each printed one.
     """
     lines = sorted(_printed(page, text), key=lambda line: -line.middle)
     if sum(line.is_row for line in lines) < LEAST_ROWS:
@@ -158,7 +158,7 @@ def with_tables(page: PdfTextPage, text: str) -> str:
 
 
 def raise_marks(page: PdfTextPage, text: str) -> str:
-    """Return a page's text with what stands above the line behind a figure so: "640¹" is no "6401"."""
+    """Return a page's text with superscripts after figures as raised characters: "640¹" instead of "6401"."""
     import ctypes
 
     from pypdfium2 import raw
@@ -185,7 +185,7 @@ def raise_marks(page: PdfTextPage, text: str) -> str:
 
 
 def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
-    """Yield the lines of a page as they are printed, whatever the order of its characters."""
+    """Yield the printed lines of a page, whatever the order of its characters."""
     words = list(_words(page, text))
     if not words:
         return
@@ -209,7 +209,7 @@ def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
 
 
 def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
-    """Yield the words of a page, each with its box."""
+    """Yield the words of a page with their rectangles."""
     import ctypes
 
     from pypdfium2 import raw
@@ -258,10 +258,10 @@ def _turn(page: PdfTextPage, text: str) -> Callable[[list[float]], list[float]]:
 
 
 def _cut_cell(word: str, boxes: Sequence[Sequence[float]], height: float) -> int:
-    """Return where a figure begins that is printed over the end of a text; 0 where none is.
+    """Return the offset at which a figure is printed over the end of a text; 0 if there is none.
 
-    A text that is wider than its cell is cut off at its edge on paper, but whole in the file, up to and over the
-    figure in the next cell: "Oberndorfer-Wagner5200".
+    A text that is wider than its cell is cut off on paper, but complete in the file, up to and including the figure
+    in the next cell: "Oberndorfer-Wagner5200".
     """
     for place in range(1, len(word)):
         is_over = boxes[place][0] < boxes[place - 1][1] - OVERLAP * height
@@ -271,7 +271,7 @@ def _cut_cell(word: str, boxes: Sequence[Sequence[float]], height: float) -> int
 
 
 def _gap(page: PdfTextPage, text: str, height: float) -> float:
-    """The space that divides two cells, in points: by the letters' height, in a typewriter's font by their width."""
+    """Return the space between two cells in points: by the letters' height, or by their width if monospaced."""
     import ctypes
 
     from pypdfium2 import raw
@@ -290,7 +290,7 @@ def _gap(page: PdfTextPage, text: str, height: float) -> float:
 
 
 def _segments(words: Sequence[_Segment], height: float, gap: float) -> list[_Segment]:
-    """Return words that stand close to each other, and signs with the figures that they belong to, put together."""
+    """Return words merged into segments: those close together, and signs with their figures."""
     joined: list[_Segment] = []
     for word in words:
         before = joined[-1] if joined else None
@@ -326,7 +326,7 @@ def _regions(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
 
 
 def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | None) -> tuple[list[str], _Columns | None]:
-    """Return a table's rows, and its columns; no rows where its figures stand in no columns."""
+    """Return a table's rows and its columns; no rows if its figures do not form columns."""
     rows = lines[first : last + 1]
     columns = _columns([segment for line in rows for segment in line.figures])
     if not columns or len(columns) > sum(line.is_row for line in rows) * 6:
@@ -340,6 +340,7 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
     written: list[str] = []
 
     def flush() -> None:
+        """Write the collected rows."""
         if grid:
             header = [names] if any(names) else []
             written.extend(table_lines([*header, *grid], caption=caption, header_rows=len(header)))
@@ -373,7 +374,7 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
 
 
 def _with_headings(lines: Sequence[_Line], first: int, last: int) -> int:
-    """Return where a table begins whose header stands above one or two headings of rows."""
+    """Return where a table begins, including a header above one or two headings of rows."""
     columns = _columns([segment for line in lines[first : last + 1] for segment in line.figures])
     for number in range(first - 1, max(-1, first - 1 - MOST_HEADINGS), -1):
         line = lines[number]
@@ -387,7 +388,7 @@ def _with_headings(lines: Sequence[_Line], first: int, last: int) -> int:
 
 
 def _columns(figures: Sequence[_Segment]) -> list[tuple[float, float]]:
-    """Return the stretches of a page's width in which figures stand under each other."""
+    """Return the horizontal ranges in which figures stand one below the other."""
     found: list[tuple[float, float]] = []
     for left, right in sorted((segment.left, segment.right) for segment in figures):
         if found and left < found[-1][1]:
@@ -398,7 +399,7 @@ def _columns(figures: Sequence[_Segment]) -> list[tuple[float, float]]:
 
 
 def _column_of(segment: _Segment, columns: Sequence[tuple[float, float]]) -> int:
-    """Return the number of the column that a segment stands in, from 1; 0 is what stands before the first."""
+    """Return the number of a segment's column, from 1; 0 for a segment before the first column."""
     overlaps = [min(segment.right, right) - max(segment.left, left) for left, right in columns]
     best = max(range(len(columns)), key=lambda place: overlaps[place])
     if overlaps[best] > 0:
@@ -427,7 +428,7 @@ def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, f
 
 
 def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
-    """Return whether a line above a table can name columns: short words over them, no title, no figures but years."""
+    """Return whether a line above a table can name its columns: short words above them, and no figures but years."""
     if line.is_row or line.segments[-1].right <= columns[0][0]:
         return False
     if any(len(segment.text) > LONGEST_HEADER or _is_datum(segment.text) for segment in line.segments):
@@ -437,7 +438,7 @@ def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
 
 
 def _caption(lines: Sequence[_Line], top: int) -> str:
-    """Return the short line above a header, and the one above that where it only says the unit."""
+    """Return the short line above a header, with the one above that if the former only states the unit."""
     caption = ""
     for number in range(top - 1, max(-1, top - 3), -1):
         line, text = lines[number], lines[number].segments[0].text
@@ -452,10 +453,12 @@ def _caption(lines: Sequence[_Line], top: int) -> str:
 
 
 def _is_datum(text: str) -> bool:
+    """Return whether a text is a figure other than a year."""
     return bool(_FIGURE.fullmatch(text)) and not _YEARS.fullmatch(text)
 
 
 def _is_period(text: str) -> bool:
+    """Return whether a text names a period of time."""
     return bool(
         re.search(r"\b(?:months?|weeks?|years?|quarters?|ended|fiscal|as of|(?:19|20)\d\d)\b", text, re.IGNORECASE)
     )

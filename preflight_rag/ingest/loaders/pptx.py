@@ -92,7 +92,7 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:
-    """Return the comments of each slide with their writers, in the old and the new format."""
+    """Return the comments on each slide with their writers, in the old and the new format."""
     names = archive.namelist()
     writers: dict[str, str] = {}
     for name in ("ppt/commentAuthors.xml", "ppt/authors.xml"):
@@ -115,12 +115,13 @@ def _comments(archive: ZipFile) -> dict[str, list[str]]:
 
 
 def _comment_words(comment: _Element) -> str:
-    """Return the words of one comment, without those of the replies to it."""
+    """Return the words of one comment, without the replies to it."""
     own = (part for part in comment if local(part) in ("text", "txBody"))
     return one_line(" ".join(each.text or "" for part in own for each in part.iter() if local(each) in ("text", "t")))
 
 
 def _add_slide(parts: Parts, number: int, slide: Slide, report: ReadReport) -> None:
+    """Append the texts of a slide and of its notes."""
     parts.page(number)
     title = slide.shapes.title
     heading = one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
@@ -146,6 +147,7 @@ def _diagrams(slide: Slide) -> Iterator[str]:
 
 
 def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> None:
+    """Append the texts of a shape: its description, table, chart or paragraphs."""
     described = next(
         (one_line(each.get("descr") or "") for each in shape._element.iter() if local(each) == "cNvPr"), ""
     )
@@ -233,7 +235,7 @@ def _cell_words(cell: Any) -> str:
 
 
 def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
-    """Yield all shapes, those in groups too."""
+    """Yield all shapes, including those in groups."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             if depth < _DEEPEST:
@@ -243,10 +245,12 @@ def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
 
 
 def _has_picture(shapes: Any) -> bool:
+    """Return whether any of the shapes is a picture."""
     return any(hasattr(shape, "image") for shape in _shapes(shapes, 0))
 
 
 def _table(table: Table, heading: str) -> list[str]:
+    """Return a table as lines."""
     rows = [
         [
             (_cell_words(cell), cell.span_width, cell.span_height)

@@ -79,6 +79,7 @@ def read_pubmed(data: bytes, *, place: str = "PubMed") -> Iterator[Document | Do
 
 
 def _document(place: str, record: _Element) -> Document | DocumentError:
+    """Return a citation as a document; an error if it has no abstract."""
     citation = record if record.tag == _CITATION else record.find(_CITATION)
     article = citation.find("Article") if citation is not None else None
     pmid = one_line(citation.findtext("PMID") or "") if citation is not None else ""
@@ -102,7 +103,7 @@ def _document(place: str, record: _Element) -> Document | DocumentError:
 
 
 def _chapter(place: str, record: _Element) -> Document | DocumentError:
-    """Return a chapter of a book, or a book."""
+    """Return a book or a chapter of one as a document."""
     chapter = record if record.tag == _BOOK else record.find(_BOOK)
     pmid = one_line(chapter.findtext("PMID") or "") if chapter is not None else ""
     if chapter is None or not pmid:
@@ -137,7 +138,7 @@ def _inner(element: _Element | None) -> str:
 
 
 def _abstract(article: _Element) -> str:
-    """Return the abstract; labelled parts each begin with their label."""
+    """Return the abstract; each labelled part begins with its label."""
     parts = []
     for element in article.findall("Abstract/AbstractText"):
         text, label = _inner(element), one_line(element.get("Label") or "")
@@ -147,7 +148,7 @@ def _abstract(article: _Element) -> str:
 
 
 def _date(article: _Element) -> str | None:
-    """Date of the journal's issue, else of the electronic version."""
+    """Return the date of the journal's issue, else of the electronic version."""
     for element in (article.find("Journal/JournalIssue/PubDate"), article.find("ArticleDate")):
         if element is not None and (found := _dated(element)):
             return found
@@ -155,11 +156,13 @@ def _date(article: _Element) -> str | None:
 
 
 def _dated(element: _Element) -> str | None:
+    """Return the date in an element's parts; None without any."""
     found = checked_date(element.findtext("Year"), element.findtext("Month"), element.findtext("Day"))
     return found or iso_date(one_line(element.findtext("MedlineDate") or "")[:4])
 
 
 def _authors(article: _Element) -> Iterator[str]:
+    """Yield the names of the authors."""
     for author in article.findall("AuthorList/Author"):
         given = author.findtext("ForeName") or author.findtext("Initials") or ""
         name = one_line(f"{given} {author.findtext('LastName') or ''}")
@@ -168,6 +171,7 @@ def _authors(article: _Element) -> Iterator[str]:
 
 
 def _metadata(record: _Element, citation: _Element, article: _Element) -> dict[str, Any]:
+    """Return the metadata of a citation: journal, identifiers, MeSH terms and types."""
     ids = {
         str(element.get("IdType")): one_line(element.text or "")
         for element in record.findall("PubmedData/ArticleIdList/ArticleId")

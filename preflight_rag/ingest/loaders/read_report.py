@@ -45,12 +45,12 @@ _LABELS = {
 
 @dataclass
 class ReadReport:
-    """Collected while a document is read.
+    """What was read of a document and what was left out, collected while it is read.
 
     Attributes:
-        counts: How many there are of what was read, by the names of `_LABELS`.
-        left_out: `(what, why)`; `why` is empty where `what` says it.
-        less: Why less was read than one expects of such a file; empty where nothing is amiss.
+        counts: The number of things that were read, by the names of `_LABELS`.
+        left_out: `(what, why)`; `why` is empty if `what` implies it.
+        less: The reasons why less was read than usual for such a file; empty if nothing is wrong.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
@@ -76,23 +76,19 @@ class ReadReport:
             self.counts[name] = self.counts.get(name, 0) + many
 
     def table(self, lines: list[str]) -> list[str]:
-        """Count a table by its lines, which are given back."""
+        """Count a table by its lines, and return these."""
         if lines:
             self.count("tables")
             self.count("rows", len(lines))
         return lines
 
     def leave_out(self, what: str, why: str = "") -> None:
-        """Record what was not read."""
+        """Record a part of the document that was not read."""
         self.left_out.append((on_one_line(what), on_one_line(why)))
 
     def unread(self) -> str:
-        """Return the note on what was left out of a document; "" where nothing was."""
+        """Return the note on what was left out of a document; "" if nothing was."""
         return "; ".join(f"{what}: {why}" if why else what for what, why in self.left_out)
-
-    def is_empty(self) -> bool:
-        """Return whether it says nothing but how many words there are."""
-        return not (self.left_out or self.less or self.counts.keys() - {"words"})
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as it is stored."""
@@ -101,12 +97,12 @@ class ReadReport:
 
 
 def report_of(metadata: Mapping[str, Any]) -> ReadReport | None:
-    """Return the report in a document's metadata; None where there is none, or something else goes by its name."""
+    """Return the report in a document's metadata; None without one."""
     return report_from(metadata.get(READ_REPORT))
 
 
 def report_from(stored: object) -> ReadReport | None:
-    """Return the report of what `ReadReport.to_json` made; None for anything else."""
+    """Return the report from its JSON form; None for anything else."""
     if not isinstance(stored, Mapping):
         return None
     counts, left_out, less = stored.get("counts"), stored.get("left_out"), stored.get("less")

@@ -42,7 +42,7 @@ _DEEPEST = 30
 
 
 def above_text(text: str, cells: Mapping[str, str]) -> str:
-    """Return a row's own text under a line of its other columns; the text alone where there are none."""
+    """Return a row's text after a line with its other columns; only the text if these are empty."""
     filled = {name: value for name, value in cells.items() if value.strip()}
     if not any(name.lower() not in RECORD_FIELDS for name in filled):
         return text
@@ -51,20 +51,20 @@ def above_text(text: str, cells: Mapping[str, str]) -> str:
 
 
 def row_lines(cells: Iterable[tuple[str, str]], *, caption: str = "") -> list[str]:
-    """A row of `(column, cell)` as a line, or as several where it is long, each with the caption and the first cell."""
+    """Return a row of `(column, cell)` as lines; each of several repeats the caption and the first cell."""
     pairs = list(cells)
     grid = [[name for name, _ in pairs], [text for _, text in pairs]]
     return table_lines(grid, caption=caption, header_rows=1, headings=False)
 
 
 def mean_length(rows: Sequence[Mapping[str, str]], column: str) -> float:
-    """Mean characters of a column's cells, of those that are filled."""
+    """Return the mean number of characters in the filled cells of a column."""
     lengths = [len(cell) for row in rows if (cell := row.get(column, "").strip())]
     return sum(lengths) / len(lengths) if lengths else 0.0
 
 
 def scalar(value: Any) -> str:
-    """Return a JSON value that is no list and no object, as text."""
+    """Return a JSON value that is neither list nor object as text."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else one_line(value)
@@ -90,16 +90,17 @@ def flat_fields(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> dict[s
 
 
 def json_lines(value: Any) -> Iterator[str]:
-    """A JSON value as lines: records as rows that name those around them, lists of flat ones as tables, else values."""
+    """Yield a JSON value as lines: records as rows, lists of flat records as tables, other values alone."""
     yield from _value_lines(value, (), [])
 
 
 def record_rows(record: Mapping[str, Any]) -> list[str]:
-    """Return an object as a row, with those inside it behind it."""
+    """Return an object as a row, followed by the rows of the objects inside it."""
     return list(_record_list([record], (), []))
 
 
 def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of a value inside a JSON file; `names` is its path, `parents` the records around it."""
     if len(names) > _DEEPEST:
         yield f"{', '.join(names)}: {one_line(json.dumps(value, ensure_ascii=False))}"
     elif isinstance(value, dict) and (records := _keyed_records(value)):
@@ -129,18 +130,19 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
 
 
 def _is_grid(value: object) -> bool:
-    """Return whether a value is a list of rows of equally many values, two or more."""
+    """Return whether a value is a list of rows of equal length, at least two."""
     if not isinstance(value, list) or not value or not all(isinstance(row, list) for row in value):
         return False
     return len(value[0]) > 1 and all(len(row) == len(value[0]) and _is_plain(row) for row in value)
 
 
 def _grid(rows: Sequence[Sequence[Any]]) -> list[list[str]]:
+    """Return the cells of rows as text."""
     return [[scalar(cell) for cell in row] for row in rows]
 
 
 def _named_grid(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return the names of the fields that hold a table's rows and, as a list of texts, its columns' names."""
+    """Return the names of the fields with a table's column names and its rows; None without such fields."""
     grids = [name for name, inner in value.items() if _is_grid(inner)]
     if len(grids) != 1:
         return None
@@ -154,7 +156,7 @@ def _named_grid(value: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _mixed_lines(value: list[Any], names: tuple[str, ...], parents: list[tuple[str, str]]) -> Iterator[str]:
-    """Yield a list that is no table: its values in a line, its records as rows, the lists in it by their number."""
+    """Yield the lines of a list that is no table: its values, its records as rows, and its lists by number."""
     flat = [each for each in value if not isinstance(each, dict | list)]
     if flat:
         yield f"{', '.join(names)}: {', '.join(map(scalar, flat))}".removeprefix(": ")
@@ -167,7 +169,7 @@ def _mixed_lines(value: list[Any], names: tuple[str, ...], parents: list[tuple[s
 def _record_list(
     records: Sequence[Mapping[str, Any]], names: tuple[str, ...], parents: list[tuple[str, str]]
 ) -> Iterator[str]:
-    """Yield each record a row with the names of those around it, and behind it the records in it, which name it."""
+    """Yield each record as a row with the labels of those around it, then the records inside it."""
     for record in records:
         own, inner = _parts(record)
         if not inner or sum(map(bool, own.values())) > 1:  # else those inside it say its name
@@ -178,6 +180,7 @@ def _record_list(
 
 
 def _record_row(own: Mapping[str, str], names: tuple[str, ...], parents: Sequence[tuple[str, str]]) -> list[str]:
+    """Return a record's own fields as a row, with the labels of the records around it."""
     filled = {name: text for name, text in own.items() if text}
     if not filled:
         return []
@@ -187,7 +190,7 @@ def _record_row(own: Mapping[str, str], names: tuple[str, ...], parents: Sequenc
 
 
 def _named(own: Mapping[str, str], called: str) -> list[tuple[str, str]]:
-    """Return how a record stands beside those inside it: by its name and, where they are few, by its other fields."""
+    """Return the cells by which inner records name their record: its name and, if they are few, other fields."""
     filled = {name: text for name, text in own.items() if text}
     if not filled:
         return []
@@ -216,14 +219,14 @@ def _parts(record: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[tuple[
 
 
 def _is_plain(value: dict[str, Any] | list[Any]) -> bool:
-    """Return whether it is empty, or a list without lists and objects in it."""
+    """Return whether a value is empty, or a list without lists and objects in it."""
     return not value or (isinstance(value, list) and not any(isinstance(each, dict | list) for each in value))
 
 
 def _keyed_records(value: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the records of an object that holds alike objects by their names, each with its name; else none.
+    """Return the values of an object as records, each with its key, if they are alike; else none.
 
-    Alike are two or more that share half of their fields: settings by section are not.
+    Alike are two or more objects that share half of their fields: settings by section are not.
     """
     parts = list(value.values())
     if len(parts) < 2 or not all(isinstance(part, dict) and part for part in parts):
@@ -235,4 +238,5 @@ def _keyed_records(value: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_flat(value: Any) -> bool:
+    """Return whether a value is an object without lists and objects in it."""
     return isinstance(value, dict) and not any(isinstance(inner, dict | list) for inner in value.values())

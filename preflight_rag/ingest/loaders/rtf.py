@@ -81,7 +81,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _aside_lines(beside: Sequence[tuple[str, str]], report: ReadReport) -> Iterator[str]:
-    """Yield a line for each aside with words in it; headers, footers and pictures once, notes with a number."""
+    """Yield a line for each aside that contains words; headers, footers and pictures once, notes with a number."""
     seen: set[tuple[str, str]] = set()
     notes = 0
     for kind, text in beside:

@@ -30,12 +30,13 @@ _DEEPEST = 500
 
 @dataclass
 class Asides:
-    """A file without its asides, and these.
+    """The source of a file without its asides, and the asides themselves.
 
     Attributes:
         body: The file's source, which striprtf reads.
-        found: `(kind, source)` in the file's order; kinds are footnote, header, footer, comment, text box and picture.
-        pictures: How many pictures there are, those that are there again for older programs not counted.
+        found: `(kind, source)` in the file's order; kinds are footnote, header, footer, comment, text box and
+        picture.
+        pictures: The number of pictures, without copies for older programs.
     """
 
     body: str = ""
@@ -45,6 +46,8 @@ class Asides:
 
 @dataclass
 class _Group:
+    """An open group of the file, with what is known of its kind."""
+
     kind: str = ""
     in_table: bool = False
     for_older: bool = False
@@ -57,12 +60,12 @@ class _Group:
 
 
 def divide(source: str) -> Asides:
-    """Take the asides out of a file, each as a file of its own with the same code page and fonts."""
+    """Separate the asides from a file; each becomes a file of its own with the same code page and fonts."""
     return _Divider(source).run()
 
 
 class _Divider:
-    """One pass over a file, which keeps the pieces of the groups that are open."""
+    """One pass over a file, with a stack of the open groups."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -77,7 +80,7 @@ class _Divider:
         """The name of the property that was read last, as of a picture."""
 
     def run(self) -> Asides:
-        """Divide the file; one of more levels than are followed stays whole."""
+        """Return the divided file; unchanged if it is nested too deeply."""
         at = 0
         while at < len(self._source) and (match := _TOKEN.match(self._source, at)):
             at = match.end()
@@ -94,11 +97,13 @@ class _Divider:
         return Asides("".join(self._kept) + self._source[at:], self._found, self._pictures)
 
     def _open(self) -> None:
+        """Begin a group."""
         outer = self._groups[-1] if self._groups else _Group()
         self._groups.append(_Group(outer.kind, outer.in_table, outer.for_older, outer.above, start=len(self._kept)))
         self._kept.append("{")
 
     def _close(self) -> None:
+        """End a group; if it is an aside, store it separately."""
         group = self._groups.pop() if self._groups else _Group()
         if group.kind and not (self._groups and self._groups[-1].kind):
             inner = "".join(self._kept[group.start + 1 :])
@@ -110,7 +115,7 @@ class _Divider:
             self._kept.append("}")
 
     def _inside(self, piece: str, name: str | None) -> None:
-        """Keep a piece of the group that is open, or note that the group is an aside."""
+        """Keep a piece of the open group, or record that the group is an aside."""
         group = self._groups[-1] if self._groups else _Group()
         if name and group.first and not group.kind and name in _DESTINATIONS:
             group.kind, group.first = _DESTINATIONS[name], False
@@ -136,7 +141,7 @@ class _Divider:
 
 
 def _head(source: str) -> str:
-    """Return the beginning of a file that says how to read its characters."""
+    """Return the beginning of a file, which declares its code page and fonts."""
     page = re.search(r"\\ansicpg\d{1,5}", source[:2000])
     fonts = _FONTS.search(source, 0, 20_000)
     table = source[fonts.start() : _end(source, fonts.start())] if fonts else ""
@@ -144,7 +149,7 @@ def _head(source: str) -> str:
 
 
 def _end(source: str, start: int) -> int:
-    """Behind the brace that closes the group which begins at `start`."""
+    """Return the offset after the brace that closes the group at `start`."""
     depth = 0
     for match in _TOKEN.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(match[0], 0)

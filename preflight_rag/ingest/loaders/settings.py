@@ -40,7 +40,7 @@ _TAKEN_OVER = "<<"
 
 
 def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the file as one document: its records as rows, its other values a line `section, name: value` each."""
+    """Yield a settings file as one document: records as rows, other values as lines `section, name: value`."""
     text = decode(read_bytes(path, max_bytes), path)
     parsed = _parse(text, suffix_of(path))
     lines = []
@@ -54,10 +54,7 @@ def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _parse(text: str, suffix: str) -> Any:
-    """Parse the file; every value stays as it is written where the parser allows it.
-
-    None where the file cannot be parsed.
-    """
+    """Return the parsed file, with values as written if the parser allows it; None if it cannot be parsed."""
     try:
         if suffix in (".yaml", ".yml"):
             return _yaml(text)
@@ -75,6 +72,7 @@ def _without_escapes(text: str) -> str:
 
 
 def _yaml(text: str) -> Any:
+    """Return the value of a YAML file; None if it cannot be parsed or is too large."""
     import yaml
 
     if len(text) > _LARGEST:
@@ -98,10 +96,7 @@ def _yaml(text: str) -> Any:
 
 
 def _count(node: Any, known: dict[int, int], around: set[int]) -> int:
-    """Return how many values a YAML node holds, those that it repeats counted again.
-
-    Far too many for one inside itself.
-    """
+    """Return how many values a YAML node contains, repeated ones counted again; very many for a cyclic node."""
     if id(node) in around:
         return _MOST_VALUES + 1
     if id(node) not in known:
@@ -161,12 +156,12 @@ def _ini(text: str) -> dict[str, Any]:
 
 
 def _stated(text: str) -> list[str]:
-    """Return the lines that are no comment."""
+    """Return the lines that are not comments."""
     return [line for line in text.splitlines() if line.strip() and not _COMMENT.match(line)]
 
 
 def _first_lines(text: str) -> list[str]:
-    """Return the comment that heads the file: up to the first blank line or value, if a blank line follows it."""
+    """Return the comment at the top of the file, if a blank line follows it."""
     head: list[str] = []
     for line in text.splitlines():
         if not line.strip():
@@ -178,7 +173,7 @@ def _first_lines(text: str) -> list[str]:
 
 
 class _Comments:
-    """The comments of a file by the name that they stand above or behind, in the file's order.
+    """The comments of a file by the name that they precede or follow, in the file's order.
 
     Parsers drop comments; a name's occurrences come in the same order in the file and in what was parsed.
 
@@ -203,7 +198,7 @@ class _Comments:
         """Parts with their comments, by identity: what an alias repeats stands in the file once."""
 
     def beside(self, value: Any) -> Any:
-        """Return the value with each comment beside what it explains."""
+        """Return a parsed value with each comment inserted beside the value that it explains."""
         found = self._beside(value)
         left = [comment for names in self._by_name.values() for comment in names if comment]
         rest = " ".join([*left, *([self._last] if self._last else [])])
@@ -212,6 +207,7 @@ class _Comments:
         return [*found, {"comment": rest}] if rest and isinstance(found, list) else found
 
     def _beside(self, value: Any) -> Any:
+        """Return a part of the parsed value with its comments."""
         if not isinstance(value, dict | list):
             return value
         if id(value) not in self._known:
@@ -234,5 +230,6 @@ class _Comments:
         return found
 
     def _take(self, name: str) -> str:
+        """Return the next unused comment on a name; "" without one."""
         waiting = self._by_name.get(name)
         return waiting.pop(0) if waiting else ""

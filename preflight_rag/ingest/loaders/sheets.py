@@ -25,33 +25,34 @@ Grid = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class _Block:
-    """Rows of filled cells, and the numbers of the sheet's columns that they stand in."""
+    """A block of filled cells, with the numbers of the sheet's columns."""
 
     rows: list[list[str]]
     places: list[int]
 
     def part(self, kept: Sequence[int]) -> _Block:
-        """Return some of the columns, without the rows that are blank there."""
+        """Return some of the columns, without the rows that are blank in them."""
         rows = [[row[place] for place in kept] for row in self.rows]
         return _Block([row for row in rows if any(row)], [self.places[place] for place in kept])
 
     def filled(self, rows: Sequence[list[str]]) -> _Block:
-        """Return some of the rows, without the columns that are blank there."""
+        """Return some of the rows, without the columns that are blank in them."""
         kept = [place for place in range(len(self.places)) if any(row[place] for row in rows)]
         return _Block(list(rows), self.places).part(kept)
 
 
 @dataclass(frozen=True)
 class _Above:
-    """The table above a block: its columns' names by their place in the sheet, and those that hold figures."""
+    """The table above a block: the names of its columns by their place in the sheet, and its columns of figures."""
 
     names: dict[int, str] = field(default_factory=dict)
     figures: frozenset[int] = frozenset()
 
     def names_of(self, block: _Block) -> list[str]:
-        """Return the columns' names of a block that goes on with the table; none where it is something else.
+        """Return the columns' names for a block that continues the table; none if it is something else.
 
-        It has no header of its own, and figures where the table has them; without any, all its columns.
+        A continuation has no header of its own and has figures in the table's columns of figures; if the table has
+        none, it fills all columns.
         """
         if not set(block.places) <= self.names.keys() or header_rows(block.rows):
             return []
@@ -65,14 +66,14 @@ class _Above:
 
 
 def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
-    """Append a sheet's blocks, as a page of its number; an empty sheet adds nothing.
+    """Append the blocks of a sheet as a page with its number; an empty sheet adds nothing.
 
     Args:
-        parts: What they are appended to.
+        parts: The document's parts, to which the blocks are appended.
         number: The sheet's place in the workbook, from 1.
-        name: As its tab says it.
-        grid: Its cells by row; a merged cell stands in each of its places, and a label begins with as many `INDENT` as
-            it is indented by.
+        name: The name on the sheet's tab.
+        grid: The cells by row; a merged cell is repeated in each of its places, and an indented label begins
+        with one `INDENT` for each level.
     """
     blocks = [part for block in _blocks(grid) for part in _stacked(block)]
     if not blocks:
@@ -83,12 +84,12 @@ def add_sheet(parts: Parts, number: int, name: str, grid: Grid) -> None:
 
 
 def add_grid(parts: Parts, grid: Grid) -> None:
-    """Append the blocks of a grid that no sheet names."""
+    """Append the blocks of a grid that has no sheet name."""
     _add_blocks(parts, "", [part for block in _blocks(grid) for part in _stacked(block)])
 
 
 def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
-    """Append blocks of cells; `about` stands with each row."""
+    """Append blocks of cells; each row begins with `about`."""
     line = ""
     above = _Above()
     for block in blocks:
@@ -113,7 +114,7 @@ def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
 
 
 def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Above:
-    """Append a table's rows; return the table that a block below it may go on with."""
+    """Append a table's rows; return the table that a block below may continue."""
     header: int | None
     if names := above.names_of(table):
         rows, header = [names, *_nested(table.rows, 0)], 1
@@ -137,7 +138,7 @@ def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Abo
 
 
 def _blocks(grid: Grid) -> Iterator[_Block]:
-    """Yield runs of rows that are not blank, without columns that are."""
+    """Yield the runs of rows that are not blank, without blank columns."""
     for filled, rows in groupby(grid, key=lambda row: any(cell.strip() for cell in row)):
         if filled:
             run = [list(row) for row in rows]
@@ -166,7 +167,7 @@ def _stacked(block: _Block) -> list[_Block]:
 
 
 def _caption(block: _Block) -> tuple[str, _Block]:
-    """Return the caption in a row of its own above the header, and the rows below it."""
+    """Return the caption, if it has a row of its own above the header, and the rows below it."""
     above: list[str] = []
     for row in block.rows[:-1]:
         distinct = set(filter(None, row))
@@ -178,7 +179,7 @@ def _caption(block: _Block) -> tuple[str, _Block]:
 
 
 def _side_by_side(block: _Block) -> list[_Block]:
-    """Return the tables that blank columns part; a blank column inside of one table is space.
+    """Return the tables separated by blank columns; a blank column inside one table is only space.
 
     A table of its own has a header, and labels in its first column: figures alone belong to the labels at the left.
     """
@@ -189,6 +190,7 @@ def _side_by_side(block: _Block) -> list[_Block]:
 
 
 def _is_table(part: _Block) -> bool:
+    """Return whether a part of a block is a table of its own: a form, or labels under a header."""
     rows = _caption(part)[1].rows
     if len(rows) < 2 or len(rows[0]) < 2:
         return False
@@ -222,7 +224,7 @@ def _filled_down(rows: list[list[str]], header: int) -> list[list[str]]:
 
 
 def _nested(rows: Sequence[list[str]], header: int) -> list[list[str]]:
-    """Return a table's rows with each label behind those that it is indented under, as of a table with subtotals."""
+    """Return a table's rows with each label after those under which it is indented."""
     depths = [len(row[0]) - len(row[0].lstrip(INDENT)) for row in rows]
     if not any(depths):
         return list(rows)

@@ -88,10 +88,10 @@ class _Table:
 
 
 def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
-    """Yield rows as documents where a column holds texts; `path#number` (from 1) is a row's id without one of its own.
+    """Yield each row as a document if a column contains texts, else the whole table as one document.
 
-    A column holds texts that is called so and holds more than labels, or that is the longest of a table with ids and
-    holds sentences. The other columns stand above it in the row's document. Any other table is one document with a line
+    A column contains texts if its name says so and it has more than labels, or if it is the longest of a table with
+    ids and has sentences. The other columns are written above the text. Any other table is one document with a line
     `column: value | …` for each row.
 
     Raises:
@@ -119,7 +119,7 @@ def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
 
 
 def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
-    """Separator and quoting of the table."""
+    """Return the separator and quotation mark of a table."""
     sample = text[:_SAMPLE_CHARACTERS]
     marks = (separator,) if separator else ("\t",) if path.suffix.lower() == ".tsv" else _SEPARATORS
     try:
@@ -133,6 +133,8 @@ def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
     spaced = sample.count(f"{chosen} ") * 2 > sample.count(chosen) > 0
 
     class Dialect(csv.excel):
+        """The dialect that was recognised."""
+
         delimiter = chosen
         quotechar = quotation
         skipinitialspace = spaced
@@ -141,9 +143,9 @@ def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
 
 
 def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
-    """Return how many of the first rows have the same number of columns by a separator, and how many columns these are.
+    """Return how many of the first rows a separator divides into equally many columns, and the number of columns.
 
-    Of a table with semicolons, numbers such as 1,5 have commas in some rows and not in others.
+    In a table with semicolons, decimal commas such as 1,5 are in some rows and not in others.
     """
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, quotechar=quotation)
     try:
@@ -154,9 +156,9 @@ def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
 
 
 def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
-    """Return the table under its header, with the lines above it and the notes below it.
+    """Return the table with its header, the lines above it and the notes below it.
 
-    Of one without names, all its rows.
+    A table without a header consists of all its rows.
     """
     read = list(csv.reader(io.StringIO(text, newline=""), dialect=dialect))
     is_blank = [not any(map(str.strip, row)) for row in read]
@@ -178,19 +180,15 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
 
 
 def _header_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
-    """Return the number of the first row that fills at least half of the columns.
+    """Return the index of the header: the first row that fills at least half of the columns.
 
-    Names and values above a blank line say something of the whole table, as exports of banks have them.
+    Names and values before a blank line describe the whole table, as in a bank's exports.
     """
-    first = [row for row, blank in zip(rows[:_MOST_ABOVE], is_blank, strict=False) if not blank]
-    width = max(map(len, first), default=0)
+    first = list(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
+    width = max((len(row) for row, blank in first if not blank), default=0)
     if width < 2:
         return 0
-    wide = [
-        number
-        for number, (row, blank) in enumerate(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
-        if not blank and 2 * sum(1 for cell in row if cell.strip()) >= width
-    ]
+    wide = [number for number, (row, blank) in enumerate(first) if not blank and 2 * _filled(row) >= width]
     for number in wide:
         ends = next((at for at in range(number, min(len(rows), _MOST_ABOVE)) if is_blank[at]), None)
         widest = max(_filled(row) for row in rows[number:ends])
@@ -201,11 +199,12 @@ def _header_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> in
 
 
 def _filled(row: Sequence[str]) -> int:
+    """Return the number of filled cells in a row."""
     return sum(1 for cell in row if cell.strip())
 
 
 def _notes_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
-    """Return the number of the row at which notes begin, below the last rows and a blank one: a cell each."""
+    """Return the index of the row at which notes begin: single cells after the last rows and a blank one."""
     end = len(rows)
     while end and (is_blank[end - 1] or _filled(rows[end - 1]) == 1):
         end -= 1
@@ -214,7 +213,7 @@ def _notes_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int
 
 
 def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows that are no table's as lines: a name with its value, or what stands in them."""
+    """Return rows outside the table as lines: a name with its value, or the filled cells."""
     found = []
     for row in rows:
         cells = [one_line(cell) for cell in row if cell.strip()]
@@ -227,7 +226,7 @@ def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _is_data(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row is data: it has a number other than a year where all others have numbers."""
+    """Return whether the first row is data: it has a number, other than a year, where all others have numbers."""
     if len(rows) < 3:
         return False
     for place, cell in enumerate(rows[0]):
@@ -239,7 +238,7 @@ def _is_data(rows: Sequence[Sequence[str]]) -> bool:
 
 
 def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) -> str | None:
-    """Return the column that holds the documents' text, if there is one."""
+    """Return the column with the documents' texts; None without one."""
     sample = rows[:_SAMPLE_ROWS]
     if not sample:
         return None
@@ -260,10 +259,11 @@ def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) ->
 def _row_documents(
     path: Path, rows: Sequence[Mapping[str, str]], named: Mapping[str, str], body: str, read_as: Mapping[str, Any]
 ) -> Iterator[Document | DocumentError]:
-    columns = {
-        field: next((named[name] for name in names if name in named and named[name] != body), None)
-        for field, names in _FIELDS.items()
-    }
+    """Yield each row as a document; an error for a row without text."""
+    columns = {}
+    for field, names in _FIELDS.items():
+        usable = (named[name] for name in names if name in named and named[name] != body)
+        columns[field] = next(usable, None)
     rest = [column for column in named.values() if column not in (body, columns["id"], columns["title"])]
     # Rows of a record file without titles stay without: only what stands in a wider table needs its name.
     is_labelled = any(name not in RECORD_FIELDS for name, column in named.items() if column != body)
@@ -293,7 +293,7 @@ def _row_documents(
 
 
 def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Document:
-    """Return the table as one document, a row a line."""
+    """Return the table as one document, with a line for each row."""
     names = [list(table.columns)] if table.has_header else []
     grid = [*names, *([row[column] for column in table.columns] for row in table.rows)]
     if sections := _sections(table.grid):
@@ -306,9 +306,9 @@ def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Docum
 
 
 def _sections(grid: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a file of several tables, below blank rows and under names of their own; none for one table.
+    """Return the lines of a file with several tables, separated by blank rows and own headers; none for one table.
 
-    Names stand where the table above has figures, or are of another number.
+    A row is a new header if the table above has figures in its place, or another number of columns.
     """
     blocks = [
         list(rows) for is_blank, rows in groupby(grid, key=lambda row: not any(map(str.strip, row))) if not is_blank
@@ -331,11 +331,13 @@ def _sections(grid: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return rows of equal length, filled up with empty cells."""
     width = max(map(len, rows), default=0)
     return [[*row, *[""] * (width - len(row))] for row in rows]
 
 
 def _are_figures(cells: Sequence[str]) -> bool:
+    """Return whether all filled cells are figures, and at least one is filled."""
     filled = [cell.strip() for cell in cells if cell.strip()]
     return bool(filled) and all(map(is_figure, filled))
 
@@ -352,8 +354,10 @@ def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[s
 
 
 def _decimal_mark(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return the mark of decimals that more cells are written with; "" where none has decimals."""
+    """Return the decimal mark that more cells use; "" if none has decimals."""
     cells = [cell.strip() for row in rows for cell in row.values()]
-    counts = {mark: sum(bool(pattern.fullmatch(cell)) for cell in cells) for mark, pattern in _DECIMAL.items()}
+    counts = {}
+    for mark, pattern in _DECIMAL.items():
+        counts[mark] = sum(1 for cell in cells if pattern.fullmatch(cell))
     best = max(counts, key=lambda mark: counts[mark])
     return best if counts[best] else ""

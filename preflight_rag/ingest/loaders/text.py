@@ -62,9 +62,9 @@ _HEADING = re.compile(
 
 
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield a plain text as one document, tables as rows.
+    """Yield a plain text as one document, with its tables as rows.
 
-    What was broken at a fixed width is joined to paragraphs again.
+    Lines wrapped at a fixed width are joined to paragraphs.
     """
     text = tidy(decode(read_bytes(path, max_bytes), path))
     if path.suffix.lower() == ".org":
@@ -102,14 +102,15 @@ def _raised(match: re.Match[str]) -> str:
 
 
 def _with_boxes(line: str) -> str:
-    """Return a line of a plain text with its check boxes in words; brackets of programs and logs are none."""
+    """Return a line of a plain text with its check boxes in words; brackets in programs and logs are unchanged."""
     return line if is_code(line) or is_log_line(line) else with_typed_boxes(line)
 
 
 def _with_causes(lines: list[str]) -> list[str]:
-    """Return the lines of a log with what was raised behind the line above its stack trace, which says what failed.
+    """Return the lines of a log with each exception appended to the message above its stack trace.
 
-    "invoice 77120 was not booked" does not say why: the exception stands lines below, and each line is read by itself.
+    "invoice 77120 was not booked" does not say why: the exception follows several lines below, and each line is read
+    alone.
     """
     found = list(lines)
     places = [number for number, line in enumerate(lines) if is_log_line(line)]
@@ -122,14 +123,14 @@ def _with_causes(lines: list[str]) -> list[str]:
 
 
 def _is_of_lines(block: list[str]) -> bool:
-    """Return whether most lines of a block are settings or lines of a program, which are no wrapped prose."""
+    """Return whether most lines of a block are settings or program code, which must not be joined."""
     return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
 
 
 def _title_line(lines: list[str]) -> str:
-    """Return the title that the first line announces, on it or below it.
+    """Return the title that the first line announces, on the same line or the next.
 
-    Without one, return the first line itself if it stands alone like a title.
+    Without an announcement, return the first line if it stands alone like a title.
     """
     first, *rest = [*lines, ""]
     if labelled := _TITLE.match(first):
@@ -140,7 +141,7 @@ def _title_line(lines: list[str]) -> str:
 
 
 def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield a Markdown file as one document: front matter is metadata, links keep their text, comments go."""
+    """Yield a Markdown file as one document: front matter as metadata, links as their text, no comments."""
     yield markdown_document(path, clean(decode(read_bytes(path, max_bytes), path)))
 
 
@@ -164,7 +165,7 @@ def markdown_document(path: Path, raw: str, report: ReadReport | None = None) ->
 
 
 def _front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """YAML properties at the top, and the rest; text that only looks like them stays text."""
+    """Return the YAML properties at the top and the rest; the whole text if they are not valid."""
     match = _FRONT_MATTER.match(text)
     if match is None:
         return {}, text
@@ -185,7 +186,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _fenced_parts(text: str) -> list[str]:
-    """Return the text cut at code fences; every second part is code."""
+    """Return the text divided at code fences; every second part is code."""
     cuts = [match.start() for match in _FENCE.finditer(text)]
     bounds = [0, *cuts, len(text)]
     return [text[left:right] for left, right in pairwise(bounds)]
@@ -209,12 +210,12 @@ def _with_html_tables(text: str) -> str:
 
 
 def _with_tables(part: str) -> str:
-    """Markdown with the rows of its tables in their place, and what they belong to before inner items of lists."""
+    """Return Markdown with its tables as rows, and nested list items with the items around them."""
     return "\n".join(with_parents(with_rows(part.split("\n"), spaced=False)))
 
 
 def _without_comments(text: str) -> str:
-    """Markdown without its HTML comments; a pattern would read to the end for each that does not end."""
+    """Return Markdown without its HTML comments, in linear time even if many are not closed."""
     kept, at = [], 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
         kept.append(text[at:start])
@@ -223,6 +224,7 @@ def _without_comments(text: str) -> str:
 
 
 def _headings(text: str) -> Iterator[re.Match[str]]:
+    """Yield the headings of a Markdown text outside code."""
     offset = 0
     for index, part in enumerate(_fenced_parts(text)):
         if index % 2 == 0:

@@ -38,7 +38,7 @@ _SHORT_CELL = 40
 
 @dataclass(frozen=True)
 class _Found:
-    """A table: its grid, how many of its lines are its header (None: not said), its caption, and where it ends."""
+    """A table: its grid, its number of header lines (None if unknown), its caption, and where it ends."""
 
     grid: list[list[str]]
     header: int | None
@@ -47,11 +47,11 @@ class _Found:
 
 
 def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
-    """Return lines of a text with the rows of its tables in their place.
+    """Return the lines of a text with the rows of its tables in place of the tables.
 
     Args:
-        lines: The lines as they stand, with their spaces.
-        spaced: Whether columns that only spaces rule off are tables.
+        lines: The lines with their spaces.
+        spaced: Whether columns that are separated only by spaces count as tables.
     """
     found: list[str] = []
     heading, headings, at = "", 0, 0
@@ -77,7 +77,7 @@ def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
 
 
 def heading_at(lines: Sequence[str], at: int) -> str:
-    """Return the heading that a line is, by its marks or by the line of marks under it; else ""."""
+    """Return the heading on a line, marked by signs before it or by an underline; else ""."""
     if match := _HEADING.fullmatch(lines[at]):
         return match[1].rstrip("# \t")
     below = lines[at + 1] if at + 1 < len(lines) else ""
@@ -86,13 +86,14 @@ def heading_at(lines: Sequence[str], at: int) -> str:
 
 
 def _caption_above(found: Sequence[str]) -> str:
-    """Return the caption in the line right above a table: "Table 2: Prices", ".Prices" or "Prices:"."""
+    """Return the caption on the line directly above a table: "Table 2: Prices", ".Prices" or "Prices:"."""
     line = next((line.strip() for line in reversed(found[-2:]) if line.strip()), "")
     named = re.match(r"(?:\*\*)?(?:table|tabelle|tab\.)\s", line, re.IGNORECASE) or line.endswith(":")
     return line.strip("*_: ") if named and 1 < len(line) <= LONGEST_CAPTION and not is_row(line) else ""
 
 
 def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
+    """Return the table that begins on a line, of whatever format; None if none does."""
     line = lines[at]
     if not line.strip():
         return None
@@ -113,7 +114,7 @@ def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
 
 
 def _block(lines: Sequence[str], at: int) -> list[str]:
-    """Return the lines from one on up to a blank one."""
+    """Return the lines from an index on up to a blank one."""
     end = at
     while end < len(lines) and lines[end].strip():
         end += 1
@@ -121,7 +122,7 @@ def _block(lines: Sequence[str], at: int) -> list[str]:
 
 
 def _markdown(lines: Sequence[str], at: int) -> _Found | None:
-    """Return a table of Markdown, by markdown-it, which knows where it ends and what an escaped bar is."""
+    """Return a Markdown table, parsed by markdown-it."""
     from markdown_it import MarkdownIt
 
     block = [line.strip() for line in _block(lines, at)]
@@ -141,12 +142,12 @@ def _markdown(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _plain(cell: str) -> str:
-    """Return a cell without the marks of emphasis and code around all of it or its words."""
+    """Return a cell without marks of emphasis and code."""
     return re.sub(r"(\*\*|__|`)(.+?)\1", r"\2", cell)
 
 
 def _grid(lines: Sequence[str], at: int) -> _Found | None:
-    """Return a table with a frame: each line between two rules is a row, or part of one where rules part the rows."""
+    """Return a table with a frame: each line between two rules is a row, or part of one if rules separate rows."""
     end = at
     while end < len(lines) and lines[end].strip().startswith(("+", "|")):
         end += 1
@@ -167,7 +168,7 @@ def _grid(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _of_parts(parts: Sequence[list[list[str]]], header: int, end: int) -> _Found | None:
-    """Return the table whose rules part its lines so; `header` of the parts are marked as its header."""
+    """Return the table whose rules divide its lines into parts; `header` of these are its header."""
     if not parts:
         return None
     # reStructuredText rules off each row, databases the header and the end alone.
@@ -178,9 +179,9 @@ def _of_parts(parts: Sequence[list[list[str]]], header: int, end: int) -> _Found
 
 
 def _framed(block: Sequence[str], end: int) -> _Found | None:
-    """Return a table whose bars stand under each other; a cell that no rule or bar parts from its neighbour spans both.
+    """Return a table with a frame of bars and rules, in which cells may span columns and rows.
 
-    The lines between two rules are a band of it, and a rule may go through some columns alone.
+    The lines between two rules form a band, and a rule may cross only some columns.
     """
     bounds = sorted({place for line in block if "+" in line for place, mark in enumerate(line) if mark == "+"
                      and _is_corner(line, place)})  # fmt: skip
@@ -217,7 +218,7 @@ def _framed(block: Sequence[str], end: int) -> _Found | None:
 
 
 def _fill(row: Sequence[list[str]], band: Sequence[str], rule: str, columns: Sequence[tuple[int, int]]) -> None:
-    """Add a band's lines to the texts of its cells; of a cell that spans the rule above, what stands beside that."""
+    """Add the lines of a band to the texts of its cells."""
     for place, cell in enumerate(row):
         if place and cell is row[place - 1]:
             continue
@@ -228,17 +229,17 @@ def _fill(row: Sequence[list[str]], band: Sequence[str], rule: str, columns: Seq
 
 
 def _is_corner(line: str, place: int) -> bool:
-    """Return whether a plus sign is a corner of a frame: a rule begins or ends there."""
+    """Return whether a plus sign is a corner of the frame: a rule begins or ends there."""
     return line[place - 1 : place] in ("-", "=") or line[place + 1 : place + 2] in ("-", "=")
 
 
 def _is_ruled(line: str, left: int, right: int) -> bool:
-    """Return whether a line rules off a column."""
+    """Return whether a line is a rule across a column."""
     return line[left] == "+" and line[right] == "+" and not line[left + 1 : right].strip("-=+")
 
 
 def _cells(line: str, columns: Sequence[tuple[int, int]]) -> list[str]:
-    """Return the cells of a line; one that spans several columns stands in each."""
+    """Return the cells of a line; one that spans several columns is repeated in each."""
     found: list[str] = []
     for place, (left, _) in enumerate(columns):
         if place and line[left] != "|":
@@ -250,14 +251,19 @@ def _cells(line: str, columns: Sequence[tuple[int, int]]) -> list[str]:
 
 
 def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return one row of several lines."""
+    """Return several lines as one row, with the texts of each cell joined."""
     width = max(map(len, rows))
-    return [" ".join(row[place] for row in rows if place < len(row) and row[place]) for place in range(width)]
+    joined = []
+    for place in range(width):
+        texts = [row[place] for row in rows if place < len(row)]
+        joined.append(" ".join(filter(None, texts)))
+    return joined
 
 
 def _printed(lines: Sequence[str], at: int) -> _Found | None:
-    """Return the table that psql prints: a header, a rule of dashes and plus signs, rows."""
-    rows = [[cell.strip() for cell in line.split("|")] for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
+    """Return a table as psql prints it: a header, a rule of dashes and plus signs, rows."""
+    printed = [line for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
+    rows = [[cell.strip() for cell in line.split("|")] for line in printed]
     end = at + 2 + len(rows) - 1
     if end < len(lines) and re.fullmatch(r"\s*\(\d+ rows?\)\s*", lines[end]):
         end += 1
@@ -265,7 +271,7 @@ def _printed(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _ruled(lines: Sequence[str], at: int) -> _Found | None:
-    """Return columns under a ruler of dashes or equals signs, which says where each begins."""
+    """Return a table whose columns are marked by a line of dashes or equals signs."""
     framed = _RULER.fullmatch(lines[at]) is not None
     place = at if framed else at + 1
     starts = [match.start() for match in re.finditer(r"[=-]+", lines[place])]
@@ -300,11 +306,12 @@ def _ruled(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _cut(line: str, starts: Sequence[int]) -> list[str]:
+    """Return a line divided at the columns' beginnings."""
     return [line[left:right].strip() for left, right in zip(starts, [*starts[1:], None], strict=True)]
 
 
 def _with_continued(grid: Sequence[Sequence[str]], header: int) -> list[list[str]]:
-    """Return the rows with lines whose first cell is blank joined to the row above them."""
+    """Return the rows with lines whose first cell is blank joined to the row above."""
     rows: list[list[str]] = []
     for number, row in enumerate(grid):
         if rows and not row[0] and number > header:
@@ -315,7 +322,7 @@ def _with_continued(grid: Sequence[Sequence[str]], header: int) -> list[list[str
 
 
 def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
-    """Return a table of AsciiDoc: cells behind bars, several or one a line."""
+    """Return an AsciiDoc table, with cells after bars, several or one on a line."""
     mark = lines[at].strip()
     end = next((number for number in range(at + 1, len(lines)) if lines[number].strip() == mark), None)
     if end is None:
@@ -355,6 +362,7 @@ def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _asciidoc_columns(attributes: str) -> int:
+    """Return the number of columns that an AsciiDoc table declares; 0 if it declares none."""
     if not (match := _COLS.search(attributes)):
         return 0
     total = 0
@@ -391,6 +399,7 @@ def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found |
 
 
 def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the rows of a `list-table`."""
     row: list[str] = []
     for line in body:
         match = _LIST_CELL.fullmatch(line)
@@ -407,7 +416,7 @@ def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _columns(lines: Sequence[str], at: int) -> _Found | None:
-    """Columns of a fixed width, or parted by tabs, that nothing rules off: short cells in three lines or more."""
+    """Return a table without rules, its columns aligned by spaces or separated by tabs, of at least three lines."""
     if at and lines[at - 1].strip():
         return None  # only where a block begins: it is looked at once
     if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):
@@ -430,7 +439,7 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
 
 
 def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
-    """Return whether all columns hold labels and figures; behind two such columns the last may hold remarks."""
+    """Return whether all columns contain labels and figures; the last of three or more may contain remarks."""
     width = max(map(len, grid))
     for place in range(width - (width > 2)):
         cells = [row[place] for row in grid if place < len(row) and row[place]]
@@ -444,13 +453,15 @@ def _column_starts(block: Sequence[str]) -> list[int]:
     width = max(map(len, block))
     if width > 400 or any("\t" in line for line in block):
         return []
-    blank = [all(place >= len(line) or line[place] == " " for line in block) for place in range(width)]
+    padded = [line.ljust(width) for line in block]
+    blank = [set(characters) == {" "} for characters in zip(*padded, strict=True)]
     narrow = _starts(blank, 1)
     # Programs that align to the right part columns by a single space: then no cell has one.
     return narrow if all(len(line.split()) == len(narrow) for line in block) else _starts(blank, 2)
 
 
 def _starts(blank: Sequence[bool], gap: int) -> list[int]:
+    """Return the places after at least `gap` blank ones."""
     starts = []
     run = gap  # the margin
     for place, is_blank in enumerate(blank):

@@ -27,7 +27,7 @@ _SUPERSCRIPT = 1
 
 
 def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the workbook as one document; one of the newer format under the old ending is read as what it is.
+    """Yield a workbook as one document; a newer format under the old extension is recognised.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -72,7 +72,7 @@ def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _grid(book: Book, sheet: Sheet) -> list[list[str]]:
-    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
+    """Return a sheet's cells as displayed; a merged cell is repeated in each of its places."""
     rows = [
         [_text(book, cell, _runs(book, sheet, number, place, cell)) for place, cell in enumerate(sheet.row(number))]
         for number in range(sheet.nrows)
@@ -97,6 +97,7 @@ def _runs(book: Book, sheet: Sheet, row: int, column: int, cell: Cell) -> list[t
 
 
 def _text(book: Book, cell: Cell, runs: Sequence[tuple[str, bool]]) -> str:
+    """Return a cell's value as displayed."""
     import xlrd
 
     if runs:
@@ -127,7 +128,7 @@ def _text(book: Book, cell: Cell, runs: Sequence[tuple[str, bool]]) -> str:
 
 
 def _letters(column: int) -> str:
-    """Return a column's name, from 0: A, B, ... AA."""
+    """Return the name of a column by its number from 0: A, B, ... AA."""
     name = ""
     column += 1
     while column:

@@ -77,6 +77,7 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
 
 @contextmanager
 def _opened(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = False) -> Iterator[Workbook]:
+    """Open a workbook for the block; errors of openpyxl become those of this package."""
     from openpyxl import load_workbook
 
     with warnings.catch_warnings(), open_file(path) as file:
@@ -97,7 +98,7 @@ def _opened(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = F
 
 @dataclass
 class _Beside:
-    """What a workbook has beside its cells: words of drawings, and who wrote which threaded comment."""
+    """What a workbook contains besides cells: words of drawings, and the writers of threaded comments."""
 
     has_formulas: bool = False
     """Whether some formula has no stored value."""
@@ -118,6 +119,7 @@ class _Beside:
 
 
 def _beside(archive: ZipFile) -> _Beside:
+    """Return the words of drawings and the writers of comments in a workbook's archive."""
     found = _Beside()
     people: dict[str, str] = {}
     threads: list[tuple[str, str]] = []
@@ -141,7 +143,7 @@ def _beside(archive: ZipFile) -> _Beside:
 
 
 def _add_shape(shape: _Element, found: _Beside) -> None:
-    """A picture's description, or the words of a text box."""
+    """Record a picture's description, or the words of a text box."""
     described = next((one_line(each.get("descr") or "") for each in shape.iter() if local(each) == "cNvPr"), "")
     words = one_line(" ".join(each.text or "" for each in shape.iter() if local(each) == "t"))
     if words:
@@ -193,6 +195,7 @@ def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -
 def _document(
     path: Path, book: Workbook, properties: dict[str, str], beside: _Beside, values: Mapping[Place, str]
 ) -> Document:
+    """Return the workbook's visible sheets as one document."""
     parts, report, hidden = Parts(), beside.report, []
     for number, sheet in enumerate(book.worksheets, 1):
         if sheet.sheet_state != "visible":
@@ -242,7 +245,7 @@ def _running(sheet: Any) -> Iterator[str]:
 
 
 def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
-    """Yield the comments of a sheet's cells, with who wrote them and what they are on."""
+    """Yield the comments on a sheet's cells, with their writers and cells."""
     for row in sheet.iter_rows() if hasattr(sheet, "merged_cells") else ():
         for cell in row:
             if cell.comment is None:
@@ -258,7 +261,7 @@ def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
-    """Return a sheet's cells as they are shown; a merged cell stands in each of its places."""
+    """Return a sheet's cells as displayed; a merged cell is repeated in each of its places."""
     rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
     for cells, row in zip(sheet, rows, strict=False) if hasattr(sheet, "merged_cells") else ():
         _indent(cells, row)
@@ -276,7 +279,7 @@ def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
 
 
 def _indent(cells: Sequence[Any], row: list[str]) -> None:
-    """Put `INDENT` before a row's label as often as it is indented, by its format or by spaces."""
+    """Add `INDENT` before a row's label for each level of indentation, by format or by spaces."""
     place = next((number for number, text in enumerate(row) if text), None)
     if place is None or not isinstance(cells[place].value, str | list):
         return
@@ -286,7 +289,7 @@ def _indent(cells: Sequence[Any], row: list[str]) -> None:
 
 
 def shown(value: Any, number_format: str) -> str:
-    """Return a cell's value as its number format shows it, as far as percentages, currencies and decimals go."""
+    """Return a cell's value as its number format displays it, for percentages, currencies and decimals."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime):
@@ -320,6 +323,7 @@ def _with_raised(runs: Sequence[Any]) -> str:
 
 
 def _figure(value: float, number_format: str) -> str:
+    """Return a number as its number format displays it."""
     pattern = number_format[:_FORMAT].split(";")[0]
     currency = next((next(filter(None, match.groups())) for match in _CURRENCY.finditer(pattern)), "")
     plain = _UNSHOWN.sub("", pattern)

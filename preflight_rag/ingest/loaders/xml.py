@@ -43,7 +43,7 @@ def xml_loader(path: Path) -> str:
 
 
 def parse_xml(data: bytes) -> _Element:
-    """Root element of `data`.
+    """Return the root element of `data`.
 
     Raises:
         XMLSyntaxError: It is not well-formed.
@@ -55,9 +55,10 @@ def parse_xml(data: bytes) -> _Element:
 
 
 def named_entities_resolved(data: bytes) -> bytes:
-    """`data` with HTML's named characters (`&alpha;`) as numbers, since no DTD is read that would define them."""
+    """Return `data` with HTML's named characters (`&alpha;`) as numbers, because no DTD is read."""
 
     def number(match: re.Match[bytes]) -> bytes:
+        """Return a matched named character as a numeric one."""
         if match[1] in _XML_ENTITIES:
             return match[0]
         character = html5.get(match[1].decode() + ";", "")
@@ -87,9 +88,10 @@ def _root_name(path: Path) -> str:
 
 
 def core_properties(archive: ZipFile) -> dict[str, str]:
-    """Return an office document's own properties (title, creator, created, …) by local name; {} where it has none.
+    """Return an office document's properties (title, creator, created, …) by local name; {} without any.
 
-    Read here, since the libraries for workbooks and presentations put the present time where a document names none.
+    They are read here, because the libraries for workbooks and presentations use the current time if a document
+    names none.
     """
     try:
         core = parse_xml(archive.read("docProps/core.xml"))

@@ -15,17 +15,17 @@ DEFAULT_SPLITTER: SplitterName = "sentence"
 
 
 def check_splitter(name: str) -> None:
-    """Refuse what names no splitter.
+    """Raise an error unless a name is that of a splitter.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is none of this name.
     """
     if name not in get_args(SplitterName):
         raise UsageError(f"splitter is {name!r}", help=f"Choose {' or '.join(get_args(SplitterName))} (--splitter)")
 
 
 def open_splitter(name: str, embedder: Embedder) -> PassageSplitter:
-    """A splitter for what an embedder reads: `sentence` packs sentences, `semantic` breaks where the subject changes.
+    """Return a splitter for an embedder: `sentence` packs sentences, `semantic` breaks where the subject changes.
 
     Raises:
         UsageError: There is no such splitter.

@@ -25,7 +25,7 @@ SHORTEST_CHUNK = 8
 
 
 class Span(NamedTuple):
-    """One passage: characters, word pieces, and where the sentence begins that the next passage begins with too."""
+    """One passage: its characters, word pieces, and the beginning of the sentence repeated by the next passage."""
 
     start: int
     end: int
@@ -60,7 +60,7 @@ class PassageSplitter(TextSplitter, ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """Return what decides where passages begin and end, as the library records it."""
+        """Return the settings on which passage boundaries depend, as the library records them."""
 
     @abstractmethod
     def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterable[Span]:
@@ -79,6 +79,7 @@ class PassageSplitter(TextSplitter, ABC):
         page_starts = [start for _, start in document.pages]
 
         def page_of(offset: int) -> int | None:
+            """Return the page of a character; None without pages."""
             place = bisect_right(page_starts, offset) - 1
             return document.pages[place][0] if place >= 0 else None
 
@@ -110,7 +111,7 @@ class PassageSplitter(TextSplitter, ABC):
         return passages
 
     def split_text(self, text: str) -> list[str]:
-        """Return the passages' texts."""
+        """Return the texts of the passages."""
         return [text[span.start : span.end] for span in self._spans(text, [], frozenset())]
 
     def create_documents(
@@ -120,20 +121,20 @@ class PassageSplitter(TextSplitter, ABC):
 
         A passage that repeats the beginning of the next one has its `overlap_start`, an offset in the same text.
         """
-        return [
-            LangChainDocument(
-                page_content=text[span.start : span.end], metadata={**copy.deepcopy(metadata), **_places(span)}
-            )
-            for text, metadata in zip(texts, metadatas or [{} for _ in texts], strict=True)
-            for span in self._spans(text, [], frozenset())
-        ]
+        documents = []
+        for text, metadata in zip(texts, metadatas or [{} for _ in texts], strict=True):
+            for span in self._spans(text, [], frozenset()):
+                about = {**copy.deepcopy(metadata), **_places(span)}
+                documents.append(LangChainDocument(page_content=text[span.start : span.end], metadata=about))
+        return documents
 
 
 def longest_passage(embedder: TokenCounter) -> int:
-    """Return word pieces that the embedder reads, without special tokens."""
+    """Return the number of word pieces that the embedder reads, without special tokens."""
     return embedder.max_tokens - SPECIAL_TOKENS
 
 
 def _places(span: Span) -> dict[str, int]:
+    """Return the metadata of a passage: its offset, and that of a repeated sentence."""
     places = {"start_index": span.start}
     return places if span.overlap_start is None else {**places, "overlap_start": span.overlap_start}

@@ -78,10 +78,11 @@ class SemanticOverlapSplitter(PassageSplitter):
         self._encoder = opened
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides where passages begin and end, as the library records it."""
+        """Return the settings on which passage boundaries depend, as the library records them."""
         return {"name": "semantic", "chunk_tokens": self.chunk_tokens, "neighbours": self.neighbours}
 
     def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterator[Span]:
+        """Yield the chunks of a text, each with the first sentence of the next chunk appended."""
         units = self._units.units(text, page_starts, headings)
         cutting = _Cutting(text, units, self._units, self._encoder, self.chunk_tokens, self.neighbours)
         for first, last in cutting.chunks():
@@ -103,7 +104,7 @@ def default_chunk_tokens(embedder: TokenCounter) -> int:
 
 
 def group_distances(groups: np.ndarray) -> np.ndarray:
-    """Distances between adjacent groups: 1 minus their cosine, shape (n - 1,).
+    """Return the distances between adjacent groups: 1 minus their cosine, shape (n - 1,).
 
     Args:
         groups: A vector for each sentence's group, shape (n, d), of any length.
@@ -116,7 +117,7 @@ def group_distances(groups: np.ndarray) -> np.ndarray:
 
 
 def inflection_points(distances: np.ndarray) -> np.ndarray:
-    """Return where a curve stops rising, shape (n,), boolean: of equal values in a row the first, and neither end."""
+    """Return at which places a curve stops rising, shape (n,), bool: of equal values the first, never an end."""
     import numpy as np
 
     rises = np.diff(distances, prepend=np.inf) > 0
@@ -126,7 +127,7 @@ def inflection_points(distances: np.ndarray) -> np.ndarray:
 
 
 class _Cutting:
-    """The cuts of one document; a chunk is given by its first and its last unit."""
+    """The chunks of one document; each is given by its first and last unit."""
 
     def __init__(
         self,
@@ -145,14 +146,14 @@ class _Cutting:
         self._before = np.concatenate([[0], np.cumsum(self._weights)])
 
     def chunks(self) -> Iterator[tuple[int, int]]:
-        """Yield the chunks without what they repeat."""
+        """Yield the chunks without the repeated sentences."""
         if self._units:
             first, last = 0, len(self._units) - 1
             cut = self._cut(first, last, self._tokens(first, last) // self._chunk_tokens)
             yield from self._joined([part for chunk in cut for part in self._fitting(*chunk)])
 
     def opening_after(self, first: int, last: int) -> int | None:
-        """Return the last unit of the next chunk's first sentence; None where there is none or it would not fit."""
+        """Return the last unit of the next chunk's first sentence; None if there is none or it does not fit."""
         if last + 1 == len(self._units):
             return None
         end = self._opening(last + 1)
@@ -160,13 +161,14 @@ class _Cutting:
 
     @cached_property
     def _distances(self) -> np.ndarray:
+        """The distance between each unit's group and the next."""
         texts = [self._group(place) for place in range(len(self._units))]
         rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
         vectors = self._embedder.encode_passages(list(rows))
         return group_distances(vectors[[rows[text] for text in texts]])
 
     def _group(self, place: int) -> str:
-        """Return the text of a unit and its neighbours, as many of them as the embedder reads with it."""
+        """Return the text of a unit with its neighbours, which are embedded together."""
         for reach in range(self._neighbours, -1, -1):
             first, last = max(0, place - reach), min(place + reach, len(self._units) - 1)
             if reach == 0 or self._tokens(first, last) <= longest_passage(self._embedder):
@@ -175,13 +177,14 @@ class _Cutting:
 
     @cached_property
     def _inflections(self) -> np.ndarray:
+        """The units after which a chunk may end: inflection points that are not headings."""
         import numpy as np
 
         found: np.ndarray = inflection_points(self._distances) & ~np.array([unit.heading for unit in self._units[:-1]])
         return found
 
     def _cut(self, first: int, last: int, count: int) -> list[tuple[int, int]]:
-        """Return a stretch, cut at its `count` greatest inflection points, or in the middle where it has none."""
+        """Return a chunk divided at its `count` greatest inflection points, or in the middle without any."""
         import numpy as np
 
         if count == 0 or first == last:
@@ -194,7 +197,7 @@ class _Cutting:
         return list(zip([first, *(end + 1 for end in ends)], [*ends, last], strict=True))
 
     def _fitting(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield the chunk, or what it has to be divided into so that the embedder reads it with what it repeats."""
+        """Yield the chunk, divided until each part fits the embedder together with its repeated sentence."""
         waiting = [(first, last)]
         while waiting:
             first, last = waiting.pop()
@@ -205,7 +208,7 @@ class _Cutting:
                 waiting.extend(reversed(self._cut(first, last, count)))
 
     def _joined(self, chunks: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Return the chunks, with those of a few words joined to the nearer neighbour where they fit."""
+        """Return the chunks, with very short ones joined to the nearer neighbour if they fit."""
         joined: list[tuple[int, int]] = []
         for first, last in chunks:
             if joined and self._belongs(joined[-1], first, last, chunks[-1][1]) and self._fits(joined[-1][0], last):
@@ -215,25 +218,26 @@ class _Cutting:
         return joined
 
     def _belongs(self, before: tuple[int, int], first: int, last: int, end: int) -> bool:
-        """Return whether one of two neighbouring chunks is tiny, and the second not nearer to what follows it."""
+        """Return whether to merge a tiny chunk with its neighbour, rather than with the chunk after."""
         if self._tokens(*before) < TINY_PASSAGE:
             return True
         tiny = self._tokens(first, last) < TINY_PASSAGE
         return tiny and (last == end or bool(self._distances[first - 1] <= self._distances[last]))
 
     def _fits(self, first: int, last: int) -> bool:
+        """Return whether a chunk with its repeated sentence fits the embedder."""
         end = last if last + 1 == len(self._units) else self._opening(last + 1)
         return self._reader.fits(self._text, self._units[first], self._units[end])
 
     def _opening(self, first: int) -> int:
-        """Return the last unit of the first sentence from `first` on, which headings may precede."""
+        """Return the last unit of the first sentence from `first` on, including headings before it."""
         last = first
         while self._units[last].heading and last < min(first + HEADING_LEVELS, len(self._units) - 1):
             last += 1
         return last
 
     def _middle(self, first: int, last: int) -> int:
-        """The unit of `first` to `last - 1` that ends nearest to the middle, no heading where there is a choice."""
+        """Return the unit from `first` to `last - 1` that ends nearest to the middle, if possible not a heading."""
         import numpy as np
 
         away = np.abs(2 * self._before[first + 1 : last + 1] - self._before[first] - self._before[last + 1])
@@ -241,4 +245,5 @@ class _Cutting:
         return first + int(np.argmin(np.where(headings & ~headings.all(), away + self._before[-1] * 2, away)))
 
     def _tokens(self, first: int, last: int) -> int:
+        """Return the number of word pieces from one unit to another."""
         return int(self._before[last + 1] - self._before[first])

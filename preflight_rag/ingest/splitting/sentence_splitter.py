@@ -38,17 +38,18 @@ class SentenceSplitter(PassageSplitter):
         self.overlap = overlap
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides where passages begin and end, as the library records it."""
+        """Return the settings on which passage boundaries depend, as the library records them."""
         return {"name": "sentence", "chunk_tokens": self.chunk_tokens, "overlap": self.overlap}
 
     def _spans(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> Iterator[Span]:
+        """Yield the passages of a text."""
         units = self._units.units(text, page_starts, headings)
         for first, last in self._rebalanced(text, units, self._checked(text, units, self._packed(units))):
             start, end = units[first].start, units[last].end
             yield Span(start, end, self.embedder.count_tokens(text[start:end]))
 
     def _packed(self, units: Sequence[SentenceUnit]) -> Iterator[tuple[int, int]]:
-        """Index ranges `(first, last)` of the units of each passage, both inclusive."""
+        """Yield `(first, last)` of each passage's units, both inclusive."""
         first, tokens = 0, 0
         for index, unit in enumerate(units):
             if index > first and not self._fits(units, first, index, tokens):
@@ -61,7 +62,7 @@ class SentenceSplitter(PassageSplitter):
             yield first, len(units) - 1
 
     def _overlapping(self, units: Sequence[SentenceUnit], previous: int, following: int, index: int) -> int:
-        """Where the passage begins whose own units are `following` to `index`, when it repeats some before them."""
+        """Return the first unit of the passage with units `following` to `index` if it repeats some before them."""
         first = following
         tokens = sum(unit.tokens for unit in units[following : index + 1])
         while first > max(previous + 1, following - self.overlap) and units[first - 1].page == units[index].page:
@@ -83,7 +84,7 @@ class SentenceSplitter(PassageSplitter):
     def _without_trailing_headings(
         self, units: Sequence[SentenceUnit], first: int, last: int, following: SentenceUnit
     ) -> int:
-        """`last`, moved up past headings that belong to the text which comes next on the same page."""
+        """Return `last`, moved up past headings that belong to the following text on the same page."""
         if following.page != units[last].page:
             return last
         kept = last
@@ -95,7 +96,7 @@ class SentenceSplitter(PassageSplitter):
     def _checked(
         self, text: str, units: Sequence[SentenceUnit], groups: Iterable[tuple[int, int]]
     ) -> Iterator[tuple[int, int]]:
-        """Yield the groups, divided where the joined text has more tokens than its units together."""
+        """Yield the groups, divided if their joined text has more tokens than the sum of their units."""
         for first, last in groups:
             while first <= last:
                 end = last
@@ -107,7 +108,7 @@ class SentenceSplitter(PassageSplitter):
     def _rebalanced(
         self, text: str, units: Sequence[SentenceUnit], groups: Iterable[tuple[int, int]]
     ) -> list[tuple[int, int]]:
-        """The groups without tiny ones that share a page with the one before: joined to it, or filled up from it."""
+        """Return the groups; tiny ones on one page with the group before are joined to it or filled up from it."""
         balanced: list[tuple[int, int]] = []
         for first, last in groups:
             tokens = sum(unit.tokens for unit in units[first : last + 1])

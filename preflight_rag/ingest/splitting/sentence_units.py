@@ -31,10 +31,10 @@ class TokenCounter(Protocol):
     max_tokens: int
 
     def count_tokens(self, text: str) -> int:
-        """Return number of word pieces, without special tokens."""
+        """Return the number of word pieces, without special tokens."""
 
     def token_offsets(self, text: str) -> list[tuple[int, int]]:
-        """Return character offsets of each word piece."""
+        """Return the character offsets of each word piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SentenceUnit:
 
 
 class UnitReader:
-    """Reads units that fit `window` word pieces and ten times as many characters.
+    """Divides texts into units that fit `window` word pieces and ten times as many characters.
 
     Args:
         embedder: Whose tokens are counted.
@@ -62,7 +62,7 @@ class UnitReader:
         self.longest = window * CHARACTERS_PER_TOKEN
 
     def units(self, text: str, page_starts: Sequence[int], headings: frozenset[int]) -> list[SentenceUnit]:
-        """Return sentences with their token counts; those longer than the window in pieces that fit."""
+        """Return the sentences with their token counts; sentences longer than the window in pieces that fit."""
         spans = sentence_spans(text)
         units: list[SentenceUnit] = []
         for batch in self._batches(spans):
@@ -84,7 +84,7 @@ class UnitReader:
         return units
 
     def _is_short(self, sentence: str, tokens: int) -> bool:
-        """Return whether a sentence of so many tokens within its text has no more than the window by itself.
+        """Return whether a sentence, which has so many tokens within its text, fits into the window by itself.
 
         At its ends it may be divided in another way there; a sentence of half a window cannot come to a whole one.
         """
@@ -122,14 +122,14 @@ class UnitReader:
         return start + max(1, offsets[self._window][0])
 
     def fits(self, text: str, first: SentenceUnit, last: SentenceUnit) -> bool:
-        """Return whether the stretch from `first` to `last`, tokenized as a whole, fits the window."""
+        """Return whether the text from unit `first` to `last`, tokenized as a whole, fits the window."""
         if last.end - first.start > self.longest:
             return False
         return self._embedder.count_tokens(text[first.start : last.end]) <= self._window
 
 
 def _looks_like_heading(text: str, start: int, end: int) -> bool:
-    """Return whether the sentence stands alone on a short line without a full stop, with more text under it."""
+    """Return whether a sentence is alone on a short line without a full stop, with more text below it."""
     if end - start > _HEADING_CHARACTERS or _SENTENCE_END.search(text[start:end]):
         return False
     before = text[max(0, start - 3) : start].rstrip(" \t")

@@ -191,12 +191,9 @@ class ExternalLibrary(FolderCollection):
         scores: dict[str, float | None] = {}
         for group, score in zip(groups, returned.scores, strict=True):
             scores |= {passage.id: score for passage in group if passage.id not in scores}
-        turns = zip_longest(*([passage.id for passage in group] for group in groups))
         names = []
-        for turn in turns:
-            for name in turn:
-                if name is not None:
-                    names.append(name)
+        for turn in zip_longest(*groups):
+            names += [passage.id for passage in turn if passage is not None]
         order = list(dict.fromkeys(names))
         texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
         scored = zip(passages, pool_bm25(words(query.text), texts, positive_idf=True), strict=True)
@@ -269,6 +266,7 @@ class ExternalLibrary(FolderCollection):
 
     @cached_property
     def _splitter(self) -> PassageSplitter:
+        """Return the splitter of returned documents."""
         return open_splitter(DEFAULT_SPLITTER, self.embedder)
 
     def _write(self, chunks: Sequence[Chunk], missing: dict[str, Passage]) -> set[str]:

@@ -90,7 +90,7 @@ class Vectors(Protocol):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n, d)."""
+        """The shape (n, d): the number of vectors and their dimension."""
         ...
 
     def __getitem__(self, places: slice, /) -> np.ndarray: ...

@@ -337,7 +337,7 @@ class CurrentIndex:
         return notes
 
     def close(self) -> None:
-        """Drop the index from memory."""
+        """Release the index from memory."""
         with self._lock:
             self._index = None
 

@@ -48,7 +48,7 @@ def can_grow(before: Index, store: Store, vectors: StoredVectors, *, kind: Index
 def grow(
     before: Index, old: Path, folder: Path, store: Store, vectors: StoredVectors, step: Callable[[str], None]
 ) -> tuple[DenseKind, int]:
-    """Write an index's content followed by what was added since, where it `can_grow`.
+    """Write a new index: the content of an index for which `can_grow` is true, and the passages added since.
 
     Args:
         before: The index.

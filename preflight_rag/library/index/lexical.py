@@ -243,6 +243,7 @@ def _translated_errors(folder: Path) -> Iterator[None]:
 
 
 def _is_panic(error: BaseException) -> bool:
+    """Return whether an error is a panic of tantivy's Rust code."""
     return type(error).__name__ == "PanicException"
 
 
@@ -262,6 +263,7 @@ def _fields(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _schema() -> tantivy.Schema:
+    """Return the fields of the lexical index."""
     import tantivy
 
     builder = tantivy.SchemaBuilder()

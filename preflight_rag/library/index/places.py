@@ -128,6 +128,7 @@ def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | byte
     current: object = None
 
     def append(name: str, text: object) -> None:
+        """Append a text to the content of a file."""
         strings[name].extend(str(text).encode("utf-8", "surrogatepass"))
         ends[name].append(len(strings[name]))
 

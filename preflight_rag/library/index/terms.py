@@ -78,7 +78,7 @@ class TermIndex:
         return len(self._arrays[TEXT + ENDS]) - 1
 
     def array(self, name: str) -> np.ndarray:
-        """Return the array of one of the files."""
+        """Return the array that a file of the index holds."""
         return self._arrays[name]
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
@@ -92,7 +92,7 @@ class TermIndex:
         return [known[term] for term in terms]
 
     def _number(self, term: str) -> int:
-        """Return the number of a term, or -1."""
+        """Return the number of a term; -1 if the index does not contain it."""
         place, is_there = self.place(term.encode("utf-8", "surrogatepass"))
         return place if is_there else -1
 
@@ -115,7 +115,7 @@ class TermIndex:
         return self._stretch(TEXT if self._is_same[position] else WORDS, position)
 
     def _stretch(self, name: str, position: int) -> np.ndarray:
-        """Return the numbers that a file holds for the passage at a position."""
+        """Return the slice of an array file that belongs to the passage at a position."""
         begin, end = self._arrays[name + ENDS][position : position + 2]
         return self._arrays[name][begin:end]
 
@@ -292,7 +292,7 @@ class _Numbers:
         self.is_same, self.made_of = array("B"), array("Q")
 
     def read(self, key: int, title: str, text: str) -> None:
-        """Analyse a passage, and add its terms."""
+        """Collect the terms of a passage as numbers."""
         read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
         numbers = self._numbers
         numbers_of_terms = {}

@@ -93,7 +93,7 @@ def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) 
 
 
 def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
-    """Yield the rows of the table of words."""
+    """Yield the rows of the table of words: each word with its numbers of passages and documents, length and ending."""
     counts: dict[str, list[int]] = {}
     number, current = 0, None
     for document, text in texts:

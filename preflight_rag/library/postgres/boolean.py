@@ -163,7 +163,7 @@ def _any(parts: Sequence[_Fitting]) -> _Fitting:
 
 
 def _leaves(expression: Expression) -> list[SearchTerm]:
-    """Return the terms of an expression."""
+    """Return the terms at the leaves of an expression's tree."""
     if isinstance(expression, SearchTerm):
         return [expression]
     return list(chain.from_iterable(map(_leaves, expression.parts)))

@@ -94,7 +94,7 @@ class FoundCopies:
         self._read = read
 
     def has_tables(self) -> bool:
-        """Return whether copies have ever been looked for."""
+        """Return whether the tables of copies exist, which are created when copies are first looked for."""
         return self._read("select to_regclass('library_passage_copies') is not null", ()) == [(True,)]
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
@@ -147,7 +147,7 @@ class CopyTables(FoundCopies):
                 self._connection.execute(statement)
 
     def forget_changed(self) -> None:
-        """Delete the marks and copies of changed or removed documents; their former copies are compared anew."""
+        """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
         gone = [key for (key,) in self._rows(_GONE)]
         if not gone:
             return
@@ -158,6 +158,7 @@ class CopyTables(FoundCopies):
         self._connection.execute("delete from library_document_marks where document = any(%s)", [gone])
 
     def _forget_copies(self, keys: Sequence[int]) -> None:
+        """Delete the fingerprints and copies of some documents."""
         rows = "select row from library_passages where document = any(%s)"
         for statement in (
             f"delete from library_passage_copies where row in ({rows})",
@@ -170,12 +171,12 @@ class CopyTables(FoundCopies):
             self.has_changed |= self._connection.execute(statement).rowcount > 0
 
     def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
-        """Yield batches of `(id, number)` of documents without marks; the caller adds marks for each batch."""
+        """Yield batches of `(id, number)` of documents without a fingerprint, for the caller to add."""
         while rows := self._rows(_WITHOUT_MARKS):
             yield [(row[0], row[1]) for row in rows]
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
-        """Store `(document id, version number, number of words, marks)` of documents to be compared."""
+        """Store `(document id, version number, number of words, fingerprint)` of documents to be compared."""
         with self._connection.cursor() as cursor:
             cursor.executemany(
                 "insert into library_document_marks values (%s, %s, %s, false)",
@@ -187,7 +188,7 @@ class CopyTables(FoundCopies):
         return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """Yield the marks by which documents are compared, of all documents, the earliest added first."""
+        """Yield the fingerprints of all documents, the earliest added first."""
         last = 0
         while rows := self._rows(_MARKED, [last]):
             for _, name, words, marks, compared in rows:

@@ -10,7 +10,7 @@ from typing import Any
 from preflight_rag.databases.postgres import storable_text
 from preflight_rag.library.postgres.schema import sees
 from preflight_rag.library.postgres.store import PostgresStore
-from preflight_rag.library.search.filters import Fits
+from preflight_rag.library.search.filter_index import Fits
 
 _OF_DOCUMENTS = f"""
     select {{value}} as value, array_agg(d.key) from library_documents d where {sees("d")} {{also}} group by 1

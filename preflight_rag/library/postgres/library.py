@@ -22,7 +22,8 @@ from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 from preflight_rag.library.postgres.vocabulary import PostgresVocabulary
 from preflight_rag.library.postgres.writer import PostgresWriter
 from preflight_rag.library.postgres.writing import ANALYSER
-from preflight_rag.library.search.filters import Filter, FilterIndex
+from preflight_rag.library.search.filter_index import FilterIndex
+from preflight_rag.library.search.filters import Filter
 from preflight_rag.library.search.hybrid import Rankings, again_where_replaced
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.catalogue import Catalogue
@@ -197,7 +198,7 @@ class PostgresLibrary(StoredCollection):
         return [names[row] for row in rows if row in names]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, without those whose text another searched passage has that passes the filter.
+        """Return the passages, except copies: those whose text another passage within the filter has.
 
         Raises:
             UsageError: No document has a field of the filter.

@@ -168,6 +168,7 @@ class PostingPieces:
             yield from self._connection.execute(statement, values, binary=True).fetchall()
 
     def _next_number(self) -> int:
+        """Return the number of the next piece."""
         ((number,),) = self._connection.execute("select nextval('library_piece')::integer").fetchall()
         return int(number)
 

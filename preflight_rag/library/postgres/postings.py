@@ -202,7 +202,7 @@ def _largest(scores: np.ndarray, n: int) -> float:
 def _scored(
     lists: Mapping[str, Sequence[bytes]], terms: Sequence[str], passages: int, average: float, dead: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield, for each term, its rows and what it adds to their scores."""
+    """Yield the passages' rows and BM25 scores for each term."""
     import numpy as np
 
     for term in terms:
@@ -213,7 +213,7 @@ def _scored(
 
 
 def living_records(stored: Sequence[bytes], dead: np.ndarray) -> np.ndarray:
-    """Return the records of a term's list in all pieces (n,), without rows that are no longer visible."""
+    """Return a term's posting records from all pieces, without those of deleted passages."""
     import numpy as np
 
     records = np.frombuffer(stored[0] if len(stored) == 1 else b"".join(stored), RECORD)
@@ -226,7 +226,7 @@ def inverse_frequency(passages: int, having: int) -> float:
 
 
 def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -> np.ndarray:
-    """Return what a term or phrase adds to the scores of passages (n,), as float32.
+    """Return the BM25 score (n,) of a term or phrase for each of some passages, as float32.
 
     Args:
         weight: Its inverse frequency; of a phrase the sum of its terms'.

@@ -114,6 +114,7 @@ TABLES = tuple(line.split()[2] for line in _TABLES.splitlines() if line.startswi
 
 
 def _make_tables(connection: Connection) -> None:
+    """Create the tables."""
     for statement in _TABLES.split(";\n"):
         connection.execute(statement)
 
@@ -167,6 +168,7 @@ def version_of(connection: Connection, address: Address) -> int:
 
 
 def _migrate(connection: Connection, address: Address) -> None:
+    """Bring the tables to the newest version, one process at a time."""
     deadline = time.monotonic() + MIGRATION_SECONDS
     key = "select pg_{}(hashtextextended('preflight library schema ' || current_schema(), 0))"
     while connection.execute(key.format("try_advisory_lock")).fetchone() != (True,):
@@ -189,6 +191,7 @@ def _migrate(connection: Connection, address: Address) -> None:
 
 
 def _need_vectors(connection: Connection, address: Address) -> None:
+    """Enable the extension pgvector, or raise an error if the server lacks it."""
     try:
         connection.execute("create extension if not exists vector")
     except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):

@@ -110,6 +110,7 @@ def hybrid_search(
     dense, lexical = dense[: query.k], lexical[: query.k]
 
     def names(keys: Sequence[int]) -> list[tuple[str, str]]:
+        """Return the ids of the passages at some rows, and of their documents."""
         return [(found[row][1], found[row][2]) for row in keys]
 
     near_ranked, worded, together = (LazyRanking(ScoredRanking.of(part), names) for part in (dense, lexical, fused))
@@ -135,6 +136,7 @@ def _rankings(
         filtered = among
 
     def read(connection: Connection) -> tuple[Any, list[tuple[int, float]], list[tuple[str, bytes]]]:
+        """Read everything for both rankings from one state of the library."""
         with connection.pipeline():
             connection.execute("begin isolation level repeatable read read only")
             # The server overestimates the cost of a vector index, and would read a table of some ten thousand rows
@@ -156,6 +158,7 @@ def _rankings(
     counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
 
     def near_by(depth: int) -> ScoredRanking:
+        """Return the nearest passages by vector, to a depth."""
         wanted = {**values, "limit": depth, "wide": LOOKED_AT * depth}
         found = near if depth == query.depth else cast("list[tuple[int, float]]", store.rows_of(nearest, wanted))
         return ScoredRanking.of(
@@ -163,6 +166,7 @@ def _rankings(
         )
 
     def worded(depth: int) -> ScoredRanking:
+        """Return the best passages by BM25, to a depth."""
         return ScoredRanking.of(best_by_bm25(lists, terms, depth, **counts, among=among))
 
     copies = copies_of(store, linked, among)
@@ -180,6 +184,7 @@ def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None
     import numpy as np
 
     def searched(wanted: np.ndarray) -> np.ndarray:
+        """Return which rows are visible and among those searched."""
         seen = f"select row from library_passages where row = any(%s) and {sees()}"
         is_there = np.isin(wanted, [row for (row,) in store.rows_of(seen, [wanted.tolist()])])
         return is_there if among is None else is_there & np.isin(wanted, among)

@@ -55,6 +55,7 @@ class TokenBudget(BaseDocumentCompressor):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        """Raise an error if a number is out of range."""
         check_limits(budget=self.budget, compression=self.compression, k=self.k)
         return self
 
@@ -78,7 +79,7 @@ class TokenBudget(BaseDocumentCompressor):
         return [count(document.page_content) for document in documents]
 
     def _opened(self) -> Embedder:
-        """Return the embedder, opened once."""
+        """Return the embedder; open it when it is first needed."""
         if self._embedder is None:
             if self.embeddings is None and self.library is not None:
                 self._embedder = self.library.embedder
@@ -148,6 +149,7 @@ class MMRSelector(_Selector):
 
     @model_validator(mode="after")
     def _check_mmr(self) -> Self:
+        """Raise an error if a number is out of range."""
         check_limits(alpha=self.alpha, window=self.window)
         return self
 
@@ -171,6 +173,7 @@ class FPSSelector(_Selector):
 
     @model_validator(mode="after")
     def _check_fps(self) -> Self:
+        """Raise an error if a number is out of range."""
         check_limits(alpha=self.alpha, window=self.window)
         return self
 
@@ -201,6 +204,7 @@ class Reorder(BaseDocumentCompressor):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        """Raise an error if there is no such order."""
         arrange([], self.ordering)
         return self
 

@@ -351,6 +351,7 @@ def _relevance(space: _Space, query: ArrayLike | None, relevance: ArrayLike | No
 
 
 def _lengths(tokens: Sequence[int], count: int) -> np.ndarray:
+    """Return the candidates' token counts as an array (n,); raise an error if one is missing or negative."""
     import numpy as np
 
     lengths = np.asarray(tokens, dtype=np.int64)

@@ -1,36 +1,26 @@
-"""Metadata filters: which passages may be found, how a filter is written, and how it is evaluated in a database.
+"""Metadata filters: which passages may be found, and how a filter is written; `filter_index.py` finds the rows.
 
 A filter is a list of conditions that must all hold. A field is `id`, `title`, `source`, `author`, `date` or `year` of
 the document, `id` or `page` of the passage, or any key of the metadata of either; of a list (authors, keywords, MeSH
 headings, tags) one matching entry is enough. If the `id` is a file's path, the path's end matches too, such as
 `2021/paper.pdf`, and `folder` matches any part of the path of folders that lead to the file. Text is compared without
 regard to case, numbers as numbers, dates as intervals of days.
-
-In the database each condition is one query whose text is constant: names and values are bound parameters, and values
-are compared by the condition itself, which SQLite calls as a function.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from itertools import chain
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text.dates import PartialDate, known_date, parse_date
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from preflight_rag.library.storage.store import Store
+    pass
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "~", "in", "exists", "missing"]
 Predicate: TypeAlias = Callable[[object], bool]
@@ -234,16 +224,16 @@ def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
     if name == "id":
         values += [folded[key] for key in ("document_id", "passage_id") if key in folded]
-        values += list(chain.from_iterable(map(_tails, values)))
+        values += list(chain.from_iterable(map(path_ends, values)))
     elif name == "folder" and values == [None]:
-        values = list(_folders(folded.get("source"))) or values
+        values = list(path_folders(folded.get("source"))) or values
     elif name == "date" and values == [None]:
         values = _entries(folded.get("year"))
     fits = condition.predicate()
     return any(fits(value) for value in values) is not condition.is_negative
 
 
-def _tails(value: object) -> list[str]:
+def path_ends(value: object) -> list[str]:
     """Return the possible short names of a document whose id is a file's path: the path's ends."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
@@ -251,7 +241,7 @@ def _tails(value: object) -> list[str]:
     return ["/".join(parts[-length:]) for length in range(1, len(parts))]
 
 
-def _folders(value: object) -> list[str]:
+def path_folders(value: object) -> list[str]:
     """Return the values of `folder` for a file: every run of consecutive folders in its path, and the whole path."""
     if not isinstance(value, str) or not _PATH.match(value):
         return []
@@ -278,6 +268,7 @@ def _dated(op: Operator, day: PartialDate) -> Predicate:
     """Return a predicate that compares a date with a day."""
 
     def fits(value: object) -> bool:
+        """Return whether a stored date fulfils the comparison."""
         found = known_date(value)
         return found is not None and _compare_dates(op, found, day)
 
@@ -305,6 +296,7 @@ def _equal_to(values: Iterable[object]) -> Predicate:
     days = [day for value in values if (day := known_date(value)) is not None]
 
     def fits(value: object) -> bool:
+        """Return whether a stored value equals one of the values."""
         if value is None:
             return False
         if (number := _number(value)) is not None:
@@ -321,6 +313,7 @@ def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Pre
     """Return a predicate that compares a value as a number, else as a date."""
 
     def fits(value: object) -> bool:
+        """Return whether a stored value fulfils the comparison."""
         given = _number(value)
         if given is not None and number is not None:
             return {"<": given < number, "<=": given <= number, ">": given > number, ">=": given >= number}[op]
@@ -350,217 +343,3 @@ def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     return _of_text(value) if isinstance(value, str) else _of_text(repr(value))
-
-
-REMEMBERED = 16
-"""Filters whose rows are kept in memory; a guess."""
-
-_ROWS = "SELECT row FROM passages"
-_OF_DOCUMENT = "SELECT row FROM passages WHERE document_id IN ({documents})"
-_KEY = "FROM {table} t, json_each(t.metadata) m WHERE m.key = ? COLLATE NOCASE"
-_DOCUMENT_KEY = _OF_DOCUMENT.format(documents=f"SELECT t.id {_KEY.format(table='documents')} AND fits(m.type, m.value)")
-_PASSAGE_KEY = f"SELECT t.row {_KEY.format(table='passages')} AND t.metadata != '{{}}' AND fits(m.type, m.value)"
-_UNDATED_KEY = _OF_DOCUMENT.format(
-    documents=f"SELECT t.id {_KEY.format(table='documents')} AND t.date IS NULL AND fits(m.type, m.value)"
-)
-_COLUMNS = {
-    "id": "SELECT row FROM passages WHERE fits('text', id) OR fits('text', document_id)",
-    "title": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE fits('text', title)"),
-    "source": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE fits('text', source)"),
-    "date": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE fits('text', date)"),
-    "authors": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE fits('array', authors)"),
-    "page": "SELECT row FROM passages WHERE fits('integer', page)",
-    "folder": _OF_DOCUMENT.format(documents="SELECT id FROM documents WHERE origin != '' AND fits('text', origin)"),
-}
-COLUMNS = tuple(_COLUMNS)
-"""Fields that are not keys of metadata."""
-_KEYS = """
-SELECT DISTINCT m.key FROM documents d, json_each(d.metadata) m WHERE d.retired IS NULL
-UNION SELECT DISTINCT m.key FROM passages p, json_each(p.metadata) m WHERE p.retired IS NULL AND p.metadata != '{}'
-"""
-_DATES = """
-SELECT coalesce(d.date, (SELECT m.value FROM json_each(d.metadata) m WHERE m.key = 'year' COLLATE NOCASE)), count(*)
-FROM documents d WHERE d.retired IS NULL GROUP BY 1
-"""
-_NOT_FIELDS = ("sections", "tagged", READ_REPORT)
-Fits: TypeAlias = Callable[[str, Any], bool]
-"""A test of a stored value, given by its JSON type (in SQLite's names) and the value; a list is given as JSON."""
-
-
-class FilterValues(Protocol):
-    """The values of a collection's metadata, for filters. A row is a passage's number in the collection."""
-
-    def state(self) -> tuple[int, int]:
-        """Return numbers that grow when documents, or their tags, change."""
-
-    def rows(self) -> set[int]:
-        """Return all rows."""
-
-    def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return the rows whose value in one of `COLUMNS`, their own or their document's, passes the test."""
-
-    def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows whose value under a key of their metadata, or their document's, passes the test.
-
-        The key's case is ignored.
-        """
-
-    def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the same for documents' metadata only, and only for documents without a date."""
-
-    def keys(self) -> set[str]:
-        """Return all keys of metadata."""
-
-    def dates(self) -> list[tuple[object, int]]:
-        """Return each date, or year in the metadata, with its number of documents."""
-
-
-class SqliteValues:
-    """The metadata values in a folder's database; implements `FilterValues`."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def state(self) -> tuple[int, int]:
-        """Return the numbers of the last write of a document, and of tags."""
-        return self._store.generation(), self._store.tagged()
-
-    def rows(self) -> set[int]:
-        """Return all rows, including retired ones, which an index may still contain."""
-        return {row[0] for row in self._store.select(_ROWS)}
-
-    def rows_by_column(self, name: str, fits: Fits) -> set[int]:
-        """Return the rows whose value in a column passes the test."""
-        return {row[0] for row in self._store.select(_COLUMNS[name], (), fits=fits)}
-
-    def rows_by_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows whose value under a metadata key passes the test."""
-        rows = set()
-        for sql in (_DOCUMENT_KEY, _PASSAGE_KEY):
-            for row in self._store.select(sql, (key,), fits=fits):
-                rows.add(row[0])
-        return rows
-
-    def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
-        """Return the rows of documents without a date whose value under a metadata key passes the test."""
-        return {row[0] for row in self._store.select(_UNDATED_KEY, (key,), fits=fits)}
-
-    def keys(self) -> set[str]:
-        """Return all keys of metadata."""
-        return {row[0] for row in self._store.select(_KEYS)}
-
-    def dates(self) -> list[tuple[object, int]]:
-        """Return each date with its number of documents."""
-        return [(row[0], row[1]) for row in self._store.select(_DATES)]
-
-
-class FilterIndex:
-    """The rows of a collection that pass a filter; the last few results are cached until a document is written."""
-
-    def __init__(self, values: FilterValues) -> None:
-        self._values = values
-        self._lock = Lock()
-        self._known: OrderedDict[tuple[Filter, tuple[int, int]], np.ndarray] = OrderedDict()
-
-    def rows(self, where: Filter) -> np.ndarray:
-        """Return the rows (n,) int64 of the passages that pass, ascending, including retired ones.
-
-        Raises:
-            UsageError: No document has one of the fields.
-        """
-        key = (where, self._values.state())
-        with self._lock:
-            if key in self._known:
-                self._known.move_to_end(key)
-                return self._known[key]
-        rows = self._find(where)
-        with self._lock:
-            self._known[key] = rows
-            while len(self._known) > REMEMBERED:
-                self._known.popitem(last=False)
-        return rows
-
-    def undated(self) -> int:
-        """Return the number of documents without a date in a known form."""
-        return sum(count for date, count in self._values.dates() if known_date(date) is None)
-
-    def fields(self) -> list[str]:
-        """Return the names of the fields that a condition may name, in alphabetical order.
-
-        Names are case-insensitive.
-        """
-        keys = self._values.keys() - set(_NOT_FIELDS)
-        folded = {name.casefold(): name for name in sorted({*COLUMNS, "year", *keys})}
-        return [folded[name] for name in sorted(folded)]
-
-    def _find(self, where: Filter) -> np.ndarray:
-        """Return the rows that pass, without the cache."""
-        import numpy as np
-
-        wanted = [self._rows_with(condition) for condition in where.conditions if not condition.is_negative]
-        unwanted = [self._rows_with(condition) for condition in where.conditions if condition.is_negative]
-        rows = set.intersection(*wanted) if wanted else self._values.rows()
-        return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
-
-    def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
-        """Return the rows of the passages with a value that passes the condition's predicate."""
-        if isinstance(condition, AnyOf):
-            return set().union(*map(self._rows_of_any, condition.conditions))
-        fits, name = _of_json(_of_path(condition)), condition.name.lower()
-        if name in DATE_FIELDS:
-            return self._values.rows_by_column("date", fits) | self._values.rows_by_undated_key("year", fits)
-        if name in COLUMNS:
-            return self._values.rows_by_column(name, fits)
-        found = self._values.rows_by_key(condition.field, fits)
-        if not found:
-            self._check_field(condition.field)
-        return found
-
-    def _rows_of_any(self, condition: Condition) -> set[int]:
-        """Return the rows of the passages for which one of several alternatives holds."""
-        rows = self._rows_with(condition)
-        return self._values.rows() - rows if condition.is_negative else rows
-
-    def _check_field(self, name: str) -> None:
-        """Raise an error unless a document has the field."""
-        fields = self.fields()
-        folded = {field.casefold(): field for field in fields}
-        if name.casefold() in folded:
-            return
-        close = [folded[match] for match in get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
-        others = [field for field in fields if field not in close]
-        guess = f"Did you mean {' or '.join(close)}? " if close else ""
-        raise UsageError(
-            f"No document has the field {name!r}",
-            help=f"{guess}Fields here, for --where: {', '.join([*close, *others])}",
-        )
-
-
-def _of_path(condition: Condition) -> Predicate:
-    """Return the predicate of a condition on a path.
-
-    A condition on an id also matches its short names, one on a folder all files below it.
-    """
-    fits, name = condition.predicate(), condition.name.lower()
-    if name == "id":
-        return lambda value: fits(value) or any(map(fits, _tails(value)))
-    return (lambda value: any(map(fits, _folders(value)))) if name == "folder" else fits
-
-
-def _of_json(predicate: Predicate) -> Fits:
-    """Return the predicate as a test of a JSON type and value; a list passes if one entry does."""
-    known: dict[tuple[str, Any], bool] = {}
-
-    def fits(kind: str, value: Any) -> bool:
-        if (kind, value) not in known:
-            known[kind, value] = any(predicate(entry) for entry in _json_entries(kind, value))
-        return known[kind, value]
-
-    return fits
-
-
-def _json_entries(kind: str, value: Any) -> list[Any]:
-    """Return the values of a JSON field that a filter compares; nested ones are left out."""
-    if kind == "array":
-        return [entry for entry in json.loads(value) if not isinstance(entry, dict | list)]
-    return [] if kind == "object" else [kind == "true"] if kind in ("true", "false") else [value]

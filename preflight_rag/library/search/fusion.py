@@ -133,6 +133,7 @@ def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RR
     dates = {item.passage.id: known_date(item.passage.date) for item in given}
 
     def age(item: Candidate) -> tuple[int, int, int]:
+        """Return the sort key of a candidate by age, the newest first."""
         day = dates[item.passage.id]
         return (0, -day.latest.toordinal(), -day.earliest.toordinal()) if day else (1, 0, 0)
 

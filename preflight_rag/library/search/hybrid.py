@@ -206,12 +206,14 @@ def hybrid_search(
     copies = copies_of(store, index, rows)
 
     def near() -> ScoredRanking:
+        """Return the nearest passages by vector, without copies."""
         return copies.search(
             lambda n: index.search_dense(vector, n) if among is None else _nearest(store, index, vector, n, among),
             depth,
         )
 
     def worded() -> ScoredRanking:
+        """Return the best passages by BM25, without copies."""
         return copies.search(lambda n: index.search_lexical(query.text, n, among=among), depth)
 
     # in a large library, where each search takes a millisecond or more
@@ -264,6 +266,7 @@ def copies_of(store: Store, index: Index, rows: np.ndarray | None = None) -> Cop
     import numpy as np
 
     def searched(wanted: np.ndarray) -> np.ndarray:
+        """Return which rows are in the index and among those searched."""
         is_there = np.isin(wanted, index.rows)
         return is_there if rows is None else is_there & np.isin(wanted, rows)
 

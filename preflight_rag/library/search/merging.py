@@ -85,6 +85,7 @@ def rank_pool(
     scale = _scale(scores, {name: candidate.bm25 for name, candidate in before.items()})
 
     def bm25(name: str) -> float | None:
+        """Return a passage's BM25 score on the library's scale; None without one."""
         kept = before[name].bm25 if name in before else None
         return kept if kept is not None else scores[name] * scale if name in scores else None
 

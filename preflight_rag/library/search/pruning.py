@@ -9,14 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING
 
-from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
-from pydantic import ConfigDict, Field, PrivateAttr, SkipValidation, model_validator
-
-from preflight_rag.models.opening import open_extractive_reader
-from preflight_rag.models.reading.extractive_reader import BUNDLED, ExtractiveReader
+from preflight_rag.models.reading.extractive_reader import ExtractiveReader
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import PrunedPassage
@@ -26,12 +21,11 @@ if TYPE_CHECKING:
 
 LEAST = 6
 """Number of best-ranked passages that are never pruned; they take 37 % of the tokens on NQ-Open (docs/RESULTS.md)."""
-SCORE = "answerable"
 
 
 @dataclass(frozen=True)
 class Pruning:
-    """The kept candidates, in order, and the pruned ones."""
+    """The result of pruning: the kept candidates, in order, and the pruned ones."""
 
     kept: list[Candidate]
     pruned: list[PrunedPassage]
@@ -108,44 +102,3 @@ def prune(
             if i not in kept
         ],
     )
-
-
-class AnswerabilityFilter(BaseDocumentCompressor):
-    """Drops documents that are unlikely to answer the query; the others get `answerable` in their metadata.
-
-    Example:
-        AnswerabilityFilter(threshold=0.05).compress_documents(retriever.invoke(question), question)
-
-    Raises:
-        UsageError: The reader is "none".
-        ExtractiveReaderError: The reader cannot be loaded.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
-
-    reader: Annotated[ExtractiveReader | str, SkipValidation] = Field(
-        default=BUNDLED, description="What `open_extractive_reader` takes, or an `ExtractiveReader`."
-    )
-    threshold: float = Field(ge=0, le=1, description="Least probability of an answer.")
-    least: int = Field(default=LEAST, ge=1, description="How many of the first documents always stay.")
-    _opened: ExtractiveReader = PrivateAttr()
-
-    @model_validator(mode="after")
-    def _open(self) -> Self:
-        """Open the reader that was given by name."""
-        opened = open_extractive_reader(self.reader) if isinstance(self.reader, str) else self.reader
-        if opened is None:
-            raise UsageError(f"reader = {self.reader!r} reads nothing", help='Give "default", or a reader.')
-        self._opened = opened
-        return self
-
-    def compress_documents(
-        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
-    ) -> list[Document]:
-        """Return copies of the kept documents, in the given order."""
-        texts = [(str(document.metadata.get("title") or ""), document.page_content) for document in documents]
-        values = answerability(self._opened, [query], texts) if texts else []
-        return [
-            documents[i].model_copy(update={"metadata": documents[i].metadata | {SCORE: values[i]}})
-            for i in kept_places(values, self.threshold, self.least)
-        ]

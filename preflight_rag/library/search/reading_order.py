@@ -93,6 +93,7 @@ def evidence(readings: Sequence[PassageReading]) -> list[tuple[float, float]]:
 
 
 def _log_odds(probability: float) -> float:
+    """Return the logarithm of a probability's odds, bounded."""
     bounded = min(1 - LEAST, max(LEAST, probability))
     return math.log(bounded / (1 - bounded))
 

@@ -109,7 +109,7 @@ def reference(candidate: Candidate, rank: int, relevance: float | None = None) -
 
 
 def passage_reference(passage: Passage, rank: int) -> PassageRef:
-    """Return a passage that no search ranked in the form of the graph's state."""
+    """Return a passage that no search has ranked, in the form of the graph's state."""
     return reference(Candidate(passage, rank, score=0.0, cosine=0.0), rank)
 
 
@@ -192,7 +192,7 @@ def _retrieved(
 
 
 def _with_other_spelling(queries: Sequence[str]) -> tuple[Sequence[str], bool]:
-    """Return a question without parts with its other spelling, if it has one, and whether it has one.
+    """Return the queries of a single question with its other spelling, and whether there is one.
 
     What its two spellings find is joined as what a question's parts find.
     """
@@ -259,6 +259,7 @@ def _as_read(pool: Sequence[AnyCandidate]) -> Sequence[Candidate]:
 
 
 def _is_retracted(candidate: AnyCandidate) -> bool:
+    """Return whether a candidate is from a retracted publication."""
     passage = candidate.passage
     return passage.retracted if isinstance(passage, UnreadPassage) else is_retracted(passage.title)
 
@@ -334,12 +335,9 @@ def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
     for pool in reversed(pools):
         for candidate in pool:
             known[candidate.passage.id] = candidate
-    turns = zip_longest(*([candidate.passage.id for candidate in pool] for pool in pools[1:]))
     ids = []
-    for turn in turns:
-        for name in turn:
-            if name is not None:
-                ids.append(name)
+    for turn in zip_longest(*pools[1:]):
+        ids += [candidate.passage.id for candidate in turn if candidate is not None]
     names = dict.fromkeys(ids)
     return [known[name] for name in names]
 
@@ -377,6 +375,7 @@ def _tried_rungs(
     """Return the expressions that a boolean search tries until enough documents are found, with their hits."""
 
     def match(expression: str) -> tuple[Sequence[str], int, str]:
+        """Return the documents in the library that match an expression, and their number."""
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
 

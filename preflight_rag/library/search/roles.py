@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from preflight_rag.library.search.summary import Statement
 from preflight_rag.text.tables import is_row
@@ -108,14 +107,6 @@ _HEADING = 80
 _NUMBER = re.compile(r"^[\d.\s]+")
 _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 """Number of sentences to take of each role."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceRole:
-    """The role of a sentence in a paper, and how certain that is."""
-
-    name: str
-    score: float
 
 
 def core(statements: Sequence[Statement], budget: int) -> list[int]:

@@ -268,6 +268,7 @@ def _protected(suspect: SuspectWord) -> bool:
 
 @lru_cache(maxsize=512)
 def _is_latin(char: str) -> bool:
+    """Return whether a character is a Latin letter."""
     return unicodedata.name(char, "").startswith("LATIN")
 
 

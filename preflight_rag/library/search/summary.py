@@ -100,7 +100,7 @@ class Statement:
 
     @property
     def text(self) -> str:
-        """The statement's words, verbatim."""
+        """The text of the sentences, verbatim."""
         return self.body[self.start : self.end]
 
 
@@ -111,6 +111,7 @@ def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[
     offsets = [offset for offset, _ in sections]
 
     def statement(start: int, end: int) -> Statement:
+        """Return a part of the document's text as a statement."""
         page, section = bisect_right(pages, start) - 1, bisect_right(offsets, start) - 1
         return Statement(
             body=document.text,
@@ -211,7 +212,7 @@ def _spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
-    """Return the sentences that can stand alone, each once.
+    """Return the sentences from which a summary may choose, each once.
 
     If there are few, return all with words; if there are none of these, all.
     """
@@ -230,7 +231,7 @@ def _distinct(statements: Sequence[Statement]) -> list[Statement]:
 
 
 def _standing(sentences: Iterable[Statement]) -> list[bool]:
-    """Return which sentences can stand, and are neither in the back matter nor in a caption, which its label opens."""
+    """Return for each sentence whether it may be part of a summary."""
     standing, back, label = [], False, None
     for sentence in sentences:
         text = sentence.text
@@ -248,7 +249,7 @@ def _standing(sentences: Iterable[Statement]) -> list[bool]:
 
 
 def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[Statement]:
-    """Return the standing sentences.
+    """Return the sentences that may be part of a summary, joined where one needs the sentence before it.
 
     One that leans on the sentence before it is joined to it, or left out where it cannot.
     """

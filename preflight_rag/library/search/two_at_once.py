@@ -31,4 +31,5 @@ def two_at_once(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
 
 @cache
 def _threads(number: int) -> ThreadPoolExecutor:
+    """Return a pool of threads, which is kept for later calls."""
     return ThreadPoolExecutor(number, thread_name_prefix="preflight-search")

@@ -22,7 +22,7 @@ UPLOADS = "uploads"
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """One document of the list.
+    """A document in the list of a library's documents.
 
     Attributes:
         kind: The extension of its file without the dot, such as "pdf"; "" if it came from no file.
@@ -122,7 +122,7 @@ class Catalogue:
         return [_entry(row, self._store, originals) for row in rows], total
 
     def document(self, document_id: str) -> CatalogueEntry | None:
-        """Return one document, or None."""
+        """Return the entry of a document by its id; None if there is none."""
         row = self._store.listed_row(document_id)
         return None if row is None else _entry(row, self._store, self._store.originals())
 

@@ -61,7 +61,7 @@ def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMarks:
-    """The marks of a document, by which similar documents are found.
+    """The fingerprint of a document: hashes of its words, by which similar documents are found.
 
     Attributes:
         words: Number of its words.
@@ -91,6 +91,7 @@ class CopyTables(DatabaseFile):
                     self._connection.execute(statement)
 
     def _has_copies(self) -> bool:
+        """Return whether the tables of copies exist, which are created when copies are first looked for."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
@@ -125,7 +126,7 @@ class CopyTables(DatabaseFile):
             return self._originals
 
     def forget_changed(self) -> None:
-        """Delete the marks and copies of changed or removed documents; their former copies are compared anew."""
+        """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
         gone = [row[0] for row in self._rows(_GONE)]
         for start in range(0, len(gone), CHUNK):
             chunk = gone[start : start + CHUNK]
@@ -141,6 +142,7 @@ class CopyTables(DatabaseFile):
                 self._connection.execute(f"DELETE FROM document_marks WHERE document_id IN ({marks})", chunk)  # noqa: S608
 
     def _forget_copies(self, document_ids: Sequence[str]) -> None:
+        """Delete the fingerprints and copies of some documents."""
         for start in range(0, len(document_ids), CHUNK):
             chunk = document_ids[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))
@@ -153,13 +155,13 @@ class CopyTables(DatabaseFile):
                 self._connection.execute(sql, chunk)
 
     def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
-        """Yield batches of `(id, generation)` of documents without marks; the caller adds marks for each batch."""
+        """Yield batches of `(id, generation)` of documents without a fingerprint, for the caller to add."""
         sql = f"SELECT d.id, d.generation {_WITHOUT_MARKS} ORDER BY d.id LIMIT {CHUNK}"
         while rows := self._rows(sql):
             yield [(row[0], row[1]) for row in rows]
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
-        """Store `(document id, generation, number of words, marks)` of documents to be compared."""
+        """Store `(document id, generation, number of words, fingerprint)` of documents to be compared."""
         with self._guard(), self._database.atomic():
             self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
 
@@ -168,7 +170,7 @@ class CopyTables(DatabaseFile):
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
     def marked(self) -> Iterator[DocumentMarks]:
-        """Yield the marks of all documents, in the order in which they were added to the library."""
+        """Yield the fingerprints of all documents, in the order in which they were added to the library."""
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
             WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""

@@ -87,6 +87,7 @@ def _broken_passages(store: Store, dimension: int) -> list[str]:
 
 
 def _is_text(value: bytes | None) -> bool:
+    """Return whether bytes are UTF-8."""
     try:
         (value or b"").decode()
     except UnicodeDecodeError:

@@ -111,6 +111,7 @@ class DatabaseFile:
 
     @cached_property
     def _database(self) -> Database:
+        """Return the connection in the form of sqlite-utils."""
         from sqlite_utils import Database
 
         return Database(self._connection, recursive_triggers=False)
@@ -225,6 +226,7 @@ class DatabaseFile:
             self._database.table("meta").upsert({"key": key, "value": json.dumps(value)}, pk="key")
 
     def _create(self) -> None:
+        """Create the tables, or migrate those of an older version."""
         tables = self._rows("SELECT count(*) FROM sqlite_master WHERE type = 'table'")[0][0]
         if tables and not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
             raise LibraryCorrupt(f"{self.path} is another program's database", help="Choose another folder")
@@ -259,6 +261,7 @@ def _migrate_library(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _make_folder(folder: Path) -> None:
+    """Create a folder, or raise an error with advice."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

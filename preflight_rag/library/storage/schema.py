@@ -60,6 +60,7 @@ CREATE INDEX IF NOT EXISTS vectors_input ON vectors (input);
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables."""
     for statement in TABLES.split(";"):
         connection.execute(statement)
 
@@ -163,4 +164,5 @@ def _metadata_of(stored: str) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
+    """Return a value as JSON, with text for values that JSON does not have."""
     return json.dumps(value, default=str)

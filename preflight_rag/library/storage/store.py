@@ -421,6 +421,7 @@ class Store(CopyTables):
                 self._connection.execute("DROP TABLE kept_vectors")
 
     def _has_kept(self) -> bool:
+        """Return whether an earlier run has set vectors aside."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'kept_vectors'"))
 
     def matrix(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:

@@ -100,6 +100,7 @@ def open_chat_model(
 
 
 def _first_model(base_url: str, key: str) -> str:
+    """Return the name of the first model that an OpenAI-compatible server lists."""
     try:
         models = served_models(base_url, key, timeout=10)
     except Exception as error:  # errors of the SDK, and any error that its parser has with a wrong server's reply

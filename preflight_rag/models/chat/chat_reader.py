@@ -95,7 +95,7 @@ class ChatReader:
 
     @property
     def chat_model(self) -> AnyModel:
-        """The underlying model."""
+        """The LangChain chat model that is called."""
         return self._calls.chat_model
 
     async def aclose(self) -> None:
@@ -154,6 +154,7 @@ class ChatReader:
         own = self._instructions
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
+            """Ask for an answer from some of the sources."""
             schema = answer_json.schema(some) if self._quotes_by_schema() and not options else None
             prompt = answer_plain.render(
                 question=question, sources=some, options=options, instructions=own, as_json=schema is not None
@@ -168,6 +169,7 @@ class ChatReader:
         """Return the evidence in one partition, and the answer from this partition alone."""
 
         async def ask(some: Sequence[Source]) -> Reply[Extract]:
+            """Ask for the evidence in some of the sources."""
             schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
             prompt = map_context.render(question=question, sources=some, options=options, as_json=schema is not None)
             limit = map_context.reply_tokens(len(some))
@@ -183,6 +185,7 @@ class ChatReader:
         own = self._instructions
 
         async def ask(some: Sequence[Extract]) -> Reply[Draft]:
+            """Ask for an answer from some of the extracts."""
             prompt = reduce_context.render(question=question, extracts=some, options=options, instructions=own)
             return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(some) > 1)
 
@@ -232,6 +235,7 @@ class ChatReader:
         asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
 
         async def ask(some: Sequence[Source]) -> Reply[Draft]:
+            """Ask for an answer from some of the contexts."""
             schema = answer_json.schema(some) if self._quotes_by_schema() else None
             prompt = answer_group.render(
                 question=asked, sources=some, instructions=self._instructions, as_json=schema is not None
@@ -309,7 +313,7 @@ class ChatReader:
         schema: Mapping[str, Any] | None = None,
         counted: bool = False,
     ) -> Reply[Draft]:
-        """Return an answer; with `counted`, keep whether the model cites where it may write text."""
+        """Return the model's answer with its quotes and its choice among the options."""
         received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)
         if counted and schema is None and draft.found:
@@ -337,7 +341,7 @@ class ChatReader:
         return form == "schema" and self._calls.wants_schema()
 
     async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
-        """Ask again after an unreadable reply, which is shown to the model; return the new text and its cost."""
+        """Ask again after an unreadable reply, showing it to the model; return the new text and its cost."""
         return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
 
     async def _call(
@@ -348,7 +352,7 @@ class ChatReader:
         return received.text, received.usage
 
     async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
-        """Return the reply to all given items.
+        """Return the model's reply on the given items, or on the first of them if all are too long for one prompt.
 
         If they are too long for the model, only the first half is sent in a second call; if the model turns out to read
         too slowly, as many as it has time for.

@@ -86,6 +86,7 @@ def _described(path: Path, values: dict[str, Any], tensors: int, weights: int) -
         raise LocalModelError(f"{str(path)!r} holds no language model: {what}", help="Name the model's own file.")
 
     def number(name: str, default: int = 0) -> int:
+        """Return a number among the head's values."""
         value = values.get(f"{architecture}.{name}", default)
         each = value if isinstance(value, tuple) else (value,)
         return max(map(int, each), default=0)
@@ -196,6 +197,7 @@ class _Head:
         return struct.unpack(f"<{codes}", self._bytes(struct.calcsize(f"<{codes}")))
 
     def _text(self) -> str:
+        """Read a text: its length, then its bytes."""
         return self._bytes(self._numbers("Q")[0]).decode()
 
     def _skip_texts(self, count: int) -> None:

@@ -190,6 +190,7 @@ class LocalModel(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
+        """Return the parameters by which LangChain identifies the model."""
         return {"model": self.model, "temperature": self.temperature, "max_tokens": self.max_tokens}
 
     def _generate(
@@ -243,6 +244,7 @@ class LocalModel(BaseChatModel):
         loop, tell = asyncio.get_running_loop(), reading.get()
 
         def put(piece: Any) -> None:
+            """Put a piece into the queue from llama.cpp's thread."""
             with suppress(RuntimeError):  # the event loop is closed: nobody waits for the piece
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
@@ -265,15 +267,17 @@ class LocalModel(BaseChatModel):
 
     @contextmanager
     def _asked(self, body: dict[str, Any], put: Callable[[Any], None]) -> Iterator[None]:
-        """Have a reply passed to `put`, piece by piece, then `_END` or an exception; the block's end stops it."""
+        """Start a reply whose pieces are passed to `put`, then `_END` or an exception; the block's end stops it."""
         stopped = threading.Event()
 
         def receive(piece: Piece) -> bool:
+            """Pass a piece on; return whether to stop."""
             if not stopped.is_set():
                 put(piece)
             return stopped.is_set()
 
         def ended(work: Future[None]) -> None:
+            """Pass on the end of the reply, or its error."""
             if not work.cancelled() and not stopped.is_set():
                 put(work.exception() or _END)
 
@@ -386,6 +390,7 @@ def _sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[i
 
 
 def _gigabytes(count: int) -> str:
+    """Return a number of bytes in gigabytes, as text."""
     return f"{count / (1 << 30):.1f}"
 
 

@@ -61,6 +61,7 @@ def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
     """Return a hook that refuses to send a prompt to another server by a redirect."""
 
     async def refuse(request: Any) -> None:
+        """Raise an error for a request to another server."""
         if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):
             raise ConnectionError(f"it sends requests on to {request.url.host}, which was not named")
 

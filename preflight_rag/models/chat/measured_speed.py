@@ -68,7 +68,7 @@ class MeasuredSpeed:
         return self._uncited < MOST_UNCITED
 
     def answered(self, *, cited: bool) -> None:
-        """Count an answer as text that cites a passage, or none; how many in a row cite none is kept."""
+        """Record whether an answer as text cites a passage, and store how many in a row have cited none."""
         uncited = 0 if cited else min(self._uncited + 1, MOST_UNCITED)
         if uncited != self._uncited and self.cites:
             self._uncited = uncited
@@ -104,7 +104,7 @@ class MeasuredSpeed:
             self._speed, self._measured_at = Speed(reads=reads, writes=GUESSED_WRITING * reads), monotonic()
 
     def measured(self, *, read: int, seconds_to_first: float, written: int, seconds_after: float) -> None:
-        """Record the duration of a call.
+        """Record how long a call took, unless it was too short to tell the speed.
 
         Args:
             read: Tokens of the prompt that were not in the server's cache.

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
 
-from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
-from langchain_core.outputs import ChatGenerationChunk
 
+from preflight_rag.models.chat.call_usage import cached_tokens, estimated_usage, usage_of
 from preflight_rag.models.chat.loop_clients import LoopLocalClients
 from preflight_rag.models.chat.measured_speed import LEAST_READ, MeasuredSpeed
 from preflight_rag.models.chat.model_errors import (
@@ -52,13 +50,13 @@ from preflight_rag.models.chat.runnables import (
     without_temperature,
 )
 from preflight_rag.models.chat.watched_reading import READ_SHARE, WatchedReading, reading
+from preflight_rag.models.chat.written_reply import StreamedReply, WrittenReply
 from preflight_rag.models.planning import FAST_READING
 from preflight_rag.prompts.leaks import NOTE, without_leaks
 from preflight_rag.state.errors import BadReply, FellShort, ModelError, ModelTimeout, ReadsTooSlowly
 from preflight_rag.state.values import Speed, Usage
-from preflight_rag.text.circles import CircleDetector, before_circles
+from preflight_rag.text.circles import before_circles
 from preflight_rag.text.inert import inert
-from preflight_rag.text.words import without_controls
 
 if TYPE_CHECKING:
     from preflight_rag.models.budget import Budget
@@ -122,7 +120,7 @@ class _SharedModel:
 
 
 class ModelCalls:
-    """The calls of one chat model.
+    """Makes all calls of one chat model, within its limits.
 
     Args:
         chat_model: The model, possibly wrapped by `with_retry`, `with_fallbacks`, `bind` and the like.
@@ -141,7 +139,7 @@ class ModelCalls:
 
     @property
     def chat_model(self) -> AnyModel:
-        """The underlying model."""
+        """The LangChain chat model that is called."""
         return self._shared.model
 
     def speed(self) -> Speed | None:
@@ -223,7 +221,7 @@ class ModelCalls:
         return self._shared.speed.cites
 
     def answered(self, *, cited: bool) -> None:
-        """Keep of an answer as text whether it cites passages."""
+        """Record whether an answer as text cites passages."""
         self._shared.speed.answered(cited=cited)
 
     def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
@@ -324,7 +322,7 @@ class ModelCalls:
         return max(LEAST_REPLY, int(speed.writes * (WRITING_SHARE * seconds - tokens / speed.reads)))
 
     def _watched(
-        self, tokens: int, written: _Written, end: asyncio.Timeout, *, divisible: bool
+        self, tokens: int, written: WrittenReply, end: asyncio.Timeout, *, divisible: bool
     ) -> WatchedReading | None:
         """Return an observer of how a model reads its prompt, if it may be slow and reports progress; else None."""
         speed, budget = self.speed(), self._budget
@@ -335,18 +333,22 @@ class ModelCalls:
         loop = asyncio.get_running_loop()
 
         def end_by(when: float) -> None:
+            """End the call at a time on the loop's clock, unless it ends earlier."""
             if not end.expired():  # a call that is being cancelled must not be rescheduled
                 end.reschedule(min(end.when() or inf, when))
 
         def hurry() -> None:
+            """Apply the limit for slow models to the turn, and end the call within it."""
             budget.hurry()
             end_by(loop.time() + max(budget.seconds_left(), 0.0))
 
         def give_up() -> None:
+            """End the call now, because it reads too slowly."""
             budget.hurry()
             end_by(loop.time())
 
         def begins(seconds: float) -> None:
+            """Stop observing when the model begins to write; hurry the turn if the reading was slow."""
             watch.ended()
             if tokens >= LEAST_READ and tokens / seconds < FAST_READING:
                 hurry()
@@ -379,7 +381,7 @@ class ModelCalls:
         limit = room if by_time else limit
         started, end = perf_counter(), asyncio.timeout(seconds)
         loop = asyncio.get_running_loop()
-        kind = _WantsStream if always_streams(self.chat_model) and self._shared.streams else _Written
+        kind = StreamedReply if always_streams(self.chat_model) and self._shared.streams else WrittenReply
         written = kind(LONGEST_REPLY, lambda: end.reschedule(loop.time()))
         tokens = count_tokens_approximately(prompt)
         watch = self._watched(tokens, written, end, divisible=divisible)
@@ -398,7 +400,7 @@ class ModelCalls:
                     given_up = self._reads_too_slowly(watch, divisible=divisible)
                 failure = self._ended(failure, written, given_up, seconds if took >= seconds else round(took))
             estimate = [AIMessage(text)] if text else []
-            usage = _estimated(prompt if text else [], estimate, took)
+            usage = estimated_usage(prompt if text else [], estimate, took)
             failure.spent = usage.model_dump()
             if alone:
                 self._measure(usage, written, started, cached=None)
@@ -409,9 +411,9 @@ class ModelCalls:
             reading.reset(listening)
             if watch is not None:
                 watch.ended()
-        usage = _usage_of(prompt, message, perf_counter() - started)
+        usage = usage_of(prompt, message, perf_counter() - started)
         if alone:
-            self._measure(usage, written, started, cached=_cached(message))
+            self._measure(usage, written, started, cached=cached_tokens(message))
         try:
             text, notes = whole_text(
                 message, self.name, self.chat_model, limited=limit is not None and self._shared.takes_limit
@@ -434,7 +436,7 @@ class ModelCalls:
         return ReceivedReply(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
 
     def _ended(
-        self, failure: ModelTimeout, written: _Written, given_up: ReadsTooSlowly | None, seconds: float
+        self, failure: ModelTimeout, written: WrittenReply, given_up: ReadsTooSlowly | None, seconds: float
     ) -> ModelError:
         """Return the error for a call that was ended, with the text written until then."""
         text = written.text()
@@ -478,7 +480,7 @@ class ModelCalls:
             help=f"{less}, or raise PREFLIGHT_ANSWER_SECONDS.",
         )
 
-    def _measure(self, usage: Usage, written: _Written, started: float, *, cached: int | None) -> None:
+    def _measure(self, usage: Usage, written: WrittenReply, started: float, *, cached: int | None) -> None:
         """Record the model's speed from a streamed call that ran alone.
 
         Args:
@@ -501,7 +503,7 @@ class ModelCalls:
             seconds_after=written.last - written.first,
         )
 
-    async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: _Written) -> AIMessage:
+    async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: WrittenReply) -> AIMessage:
         """Return the model's message; options that the model refuses are found out, and left out of later attempts."""
         shared, whole = self._shared, False
         while True:
@@ -538,7 +540,7 @@ class ModelCalls:
         return False
 
     async def _reply(
-        self, prompt: list[BaseMessage], limit: int | None, written: _Written, *, whole: bool
+        self, prompt: list[BaseMessage], limit: int | None, written: WrittenReply, *, whole: bool
     ) -> AIMessage:
         """Call the model with the reply limit that it takes, with or without streaming."""
         model: AnyModel = self._clients.of(self.chat_model)
@@ -559,111 +561,3 @@ class ModelCalls:
 
 class _OnlyThought(BadReply):
     """A reply that reached our limit of tokens because the model's thoughts have used some or all of them."""
-
-
-class _Written(BaseCallbackHandler):
-    """The text of a reply in progress, as far as it has streamed.
-
-    Args:
-        most: Characters after which the model is stopped.
-        stop: Function that ends the call.
-
-    Attributes:
-        on_first: Called once, with the seconds until the first piece.
-    """
-
-    streams = False
-    run_inline = True  # handlers are called in the order of the tokens
-
-    def __init__(self, most: int, stop: Callable[[], None]) -> None:
-        self._most, self._stop = most, stop
-        self._run: object = None
-        self._pieces: list[str] = []
-        self._length = 0
-        self._detector = CircleDetector()
-        self.circles = False
-        self.first: float | None = None
-        self.last: float | None = None
-        self.on_first: Callable[[float], None] | None = None
-        self._began, self._calls = perf_counter(), 0
-
-    def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
-        """Do nothing; without this method LangChain converts the whole prompt to text for `on_llm_start`."""
-
-    def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
-        """Record a piece; a piece of another attempt discards the earlier text."""
-        if run_id != self._run:
-            self._run, self._pieces, self._length = run_id, [], 0
-            self._detector, self.circles, self.first, self._calls = CircleDetector(), False, None, 0
-        piece = str(chunk.message.text) if isinstance(chunk, ChatGenerationChunk) else str(token)
-        self._note_time(piece)
-        self._pieces.append(piece)
-        self._length += len(piece)
-        self.circles = self.circles or self._detector.feed(piece)
-        if self.too_much or self.circles:
-            self._stop()
-
-    def _note_time(self, piece: str) -> None:
-        """Record when the model wrote first and last; its thoughts come as pieces without text.
-
-        Some servers send a first piece without text before they have read the prompt.
-        """
-        self._calls += 1
-        if not piece and self._calls < 2:
-            return
-        self.last = perf_counter()
-        if self.first is None:
-            self.first = self.last
-            if self.on_first is not None:
-                self.on_first(self.first - self._began)
-
-    @property
-    def too_much(self) -> bool:
-        """Whether the reply is longer than any expected reply."""
-        return self._length > self._most
-
-    def text(self) -> str:
-        """Return the whole text, in the form in which it was streamed to the user."""
-        return without_controls("".join(self._pieces))
-
-
-class _WantsStream(_Written):
-    """The same handler with the methods by which LangChain recognises that a call has to be streamed."""
-
-    streams = True
-
-    def tap_output_aiter(self, run_id: UUID, output: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Return the stream unchanged."""
-        return output
-
-    def tap_output_iter(self, run_id: UUID, output: Iterator[Any]) -> Iterator[Any]:
-        """Return the stream unchanged."""
-        return output
-
-
-def _usage_of(prompt: list[BaseMessage], message: AIMessage, seconds: float) -> Usage:
-    """Return the cost of a call, as its server reports it, else estimated."""
-    reported = message.usage_metadata
-    if reported and reported["input_tokens"]:
-        return Usage(
-            calls=1, input_tokens=reported["input_tokens"], output_tokens=reported["output_tokens"], seconds=seconds
-        )
-    return _estimated(prompt, [message], seconds)
-
-
-def _cached(message: AIMessage) -> int:
-    """Return how many of a prompt's tokens were in the server's cache."""
-    usage = message.usage_metadata
-    details = usage.get("input_token_details") if usage else None
-    return (details.get("cache_read") or 0) if details else 0
-
-
-def _estimated(prompt: list[BaseMessage], reply: Sequence[BaseMessage], seconds: float) -> Usage:
-    """Return a call's cost with tokens estimated from the texts."""
-    return Usage(
-        calls=1,
-        input_tokens=count_tokens_approximately(prompt),
-        output_tokens=count_tokens_approximately(reply),
-        estimated=bool(prompt or reply),
-        seconds=seconds,
-    )

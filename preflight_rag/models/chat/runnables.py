@@ -47,6 +47,7 @@ def models_in(model: AnyModel) -> list[BaseChatModel]:
     found: list[BaseChatModel] = []
 
     def note(inner: Any) -> Any:
+        """Record a chat model, and return it unchanged."""
         if not _makes_models(inner):
             found.append(inner)
             return inner
@@ -83,6 +84,7 @@ def runs_here(model: AnyModel) -> bool:
 
 
 def _is_own_host(base_url: object) -> bool:
+    """Return whether an address is one of this machine."""
     host = urlsplit(str(base_url or "")).hostname or ""
     if host in ("localhost", "host.docker.internal"):
         return True
@@ -98,6 +100,7 @@ def without_temperature(model: AnyModel) -> AnyModel:
     """
 
     def plain(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model without its temperature."""
         known = getattr(inner, "temperature", None)
         return inner if known is None else inner.model_copy(update={"temperature": None})
 
@@ -127,6 +130,7 @@ def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
     """Return the model with replies of at most `tokens` tokens; a limit set by the user stays."""
 
     def limited(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model with a limit, unless it has one."""
         name = next((each for each in LIMITS if each in type(inner).model_fields), None)
         if name is None or (name in inner.model_fields_set and getattr(inner, name) is not None):
             return inner
@@ -139,6 +143,7 @@ def with_stream_usage(model: AnyModel) -> AnyModel:
     """Return the model with token counts in its streams, unless the user has set that option."""
 
     def counted(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model whose streams report token counts."""
         unset = "stream_usage" in type(inner).model_fields and getattr(inner, "stream_usage") is None  # noqa: B009
         return inner.model_copy(update={"stream_usage": True}) if unset else inner
 
@@ -152,6 +157,7 @@ def with_newer_limit(model: AnyModel) -> AnyModel:
     """
 
     def newer(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model with the newer name of the limit."""
         old = getattr(inner, "newer_limit", None) is False
         return inner.model_copy(update={"newer_limit": True}) if old else inner
 

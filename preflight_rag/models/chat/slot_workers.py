@@ -35,7 +35,7 @@ class _Call:
     done: Future[None]
 
     def run(self, server: ReplyServer, ending: threading.Event) -> None:
-        """Have the reply written, unless nobody waits for it any more."""
+        """Run the request on the server, unless its caller is gone, and set the outcome."""
         if not self.done.set_running_or_notify_cancel():
             return
         failure: BaseException | None = None

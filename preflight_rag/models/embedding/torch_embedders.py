@@ -254,6 +254,7 @@ _ENCODE_OPTIONS = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_
 
 
 def _sentence_transformer(name: str) -> Any:
+    """Load a SentenceTransformer."""
     from sentence_transformers import SentenceTransformer
 
     folder = model_folder(name, EmbedderError, TO_SAFETENSORS)
@@ -262,6 +263,7 @@ def _sentence_transformer(name: str) -> Any:
 
 
 def _plain_transformer(name: str) -> tuple[Any, Any]:
+    """Load a transformers tokenizer and network."""
     from transformers import AutoModel, AutoTokenizer
 
     folder = model_folder(name, EmbedderError, TO_SAFETENSORS)
@@ -290,6 +292,7 @@ def _loaded(name: str, load: Callable[[str], Any]) -> Any:
 
 
 def _tokenizer(name: str, tokenizer: Any) -> Tokenizer:
+    """Return the model's fast tokenizer, or raise an error if it has none."""
     found = fast_tokenizer(tokenizer)
     if found is None:
         raise EmbedderError(f"The embedder {name!r} has no fast tokenizer", help="Use a model with a tokenizer.json")

@@ -197,6 +197,7 @@ _NETWORKS: SharedModels[Hashable, _Network] = SharedModels()
 
 
 def _open_network(model: Path | None) -> _Network:
+    """Return the loaded network, shared by all readers of the process."""
     files = [path for path in (model or MODEL, TOKENIZER) if path.is_file()]
     key = (model, "" if model else reader_settings().sha256, *(file_identity(path) for path in files))
     return _NETWORKS.get(key, lambda: _Network(model))

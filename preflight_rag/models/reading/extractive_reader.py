@@ -89,7 +89,7 @@ class Span:
 
 @dataclass(frozen=True)
 class PassageReading:
-    """One passage, read for one question.
+    """The extractive reader's result for one passage and question.
 
     Attributes:
         spans: Parts that answer, best first, none inside another; empty only if the text has no word.
@@ -107,7 +107,7 @@ class PassageReading:
 
     @property
     def best(self) -> Span | None:
-        """The span that answers best."""
+        """The most probable answer span."""
         return self.spans[0] if self.spans else None
 
 
@@ -346,6 +346,7 @@ def _candidates(
     short = (i <= j) & (j - i < MAX_SPAN_TOKENS)
 
     def candidates(i: np.ndarray, j: np.ndarray) -> list[Candidate]:
+        """Return the spans between pairs of first and last tokens, with their scores."""
         margins = np.round(starts[i] + lasts[j] - null, DECIMALS)
         return list(zip(margins.tolist(), begins[i].tolist(), ends[j].tolist(), strict=True))
 

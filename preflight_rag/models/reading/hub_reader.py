@@ -142,6 +142,7 @@ def _loaded(name: str) -> tuple[Any, Any, Any]:
 
 
 def _check_head(name: str, config: Any) -> None:
+    """Raise an error if the model has no head for question answering."""
     saved = getattr(config, "architectures", None) or []
     if not any(architecture.endswith(HEADS) for architecture in saved):
         raise ExtractiveReaderError(

@@ -85,12 +85,13 @@ class FeatureReranker:
         return cls({name: row[fold] for name, row in trained()["weights"].items()})
 
     def score(self, question: str, candidates: Sequence[AnyCandidate]) -> np.ndarray:
-        """Return scores (n,) float64."""
+        """Return the score of each candidate (n,), float64."""
         scores: np.ndarray = features(question, candidates) @ self._weights
         return scores
 
     @cached_property
     def _weights(self) -> np.ndarray:
+        """The weights as an array, in the order of `FEATURES`."""
         import numpy as np
 
         return np.array([self.weights.get(name, 0.0) for name in FEATURES])

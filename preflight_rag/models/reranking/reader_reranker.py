@@ -38,7 +38,7 @@ class ReaderReranker:
     name: str = READER
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Return scores (n,) float64.
+        """Return the score of each candidate (n,), float64.
 
         Raises:
             RerankerError: The reader's model is missing or damaged.

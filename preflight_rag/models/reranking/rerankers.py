@@ -37,7 +37,7 @@ class Reranker(Protocol):
         ...
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Return scores (n,); higher is better."""
+        """Return the score of each candidate (n,); higher is better."""
         ...
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.datasets.trust import KINDS, SILENT, TrustQuestion, TrustSet, open_dataset, own_part
-from evaluation.experiments.trust import letters, stands_in
+from evaluation.trust_claims import letters, stands_in
 from preflight_rag.ingest.loaders import load
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.values import Document

@@ -11,22 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from preflight_rag.ingest.loaders import load
-from preflight_rag.state.values import Document
+from loaded_files import load_one
 
 MADE = sorted((Path(__file__).parents[2] / "made_files" / "legends").iterdir())
 
 
-def read(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
-
-
 @pytest.mark.parametrize("path", MADE, ids=lambda path: path.name)
 def test_rows_of_a_file_by_pandoc_carry_its_notes(path: Path) -> None:
-    text = read(path).text
+    text = load_one(path).text
     assert "Lock: Ash lock | Boats 2023: 812 (a: counted by hand) | Rise (m): 2.4" in text
     assert "Lock: Yew lock | Boats 2023: 455 (b: closed for six weeks) | Rise (m): 3.1" in text
     elm = next(line for line in text.split("\n") if "Elm lock |" in line)
@@ -220,7 +212,7 @@ def test_rows_of_a_file_carry_its_legend(
     tmp_path: Path, name: str, write: Callable[[Path], None], parts: list[str]
 ) -> None:
     write(tmp_path / name)
-    text = read(tmp_path / name).text
+    text = load_one(tmp_path / name).text
     for part in parts:
         assert part in text, text
 
@@ -229,9 +221,9 @@ def test_headings_and_pages_are_found_behind_longer_rows(tmp_path: Path) -> None
     answers(tmp_path / "ferry.md")
     with (tmp_path / "ferry.md").open("a") as file:
         file.write("\n## Prices\n\nA trip costs 9 euros.\n")
-    document = read(tmp_path / "ferry.md")
+    document = load_one(tmp_path / "ferry.md")
     for offset, heading in document.metadata["sections"]:
         assert document.text[offset:].lstrip("# ").startswith(heading)
     other_sheet(tmp_path / "bridges.xlsx")
-    document = read(tmp_path / "bridges.xlsx")
+    document = load_one(tmp_path / "bridges.xlsx")
     assert [document.text[offset:].split("\n")[0] for _, offset in document.pages] == ["Sheet", "Legend"]

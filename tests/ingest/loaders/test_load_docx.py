@@ -8,16 +8,10 @@ from pathlib import Path
 
 import docx
 import pytest
+from loaded_files import load_one
 
 from preflight_rag.ingest.loaders import load
 from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
-from preflight_rag.state.values import Document
-
-
-def load_one(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
 
 
 def test_headings_lists_tables_and_properties(tmp_path: Path) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from preflight_rag.ingest.loaders import load
-from preflight_rag.state.values import Document
+from loaded_files import load_one
 
 ARTICLE = """<!doctype html><html><head><title>On pain | Site</title>
 <meta property="og:title" content="On pain"><meta name="author" content="Anna One">
@@ -19,12 +17,6 @@ ARTICLE = """<!doctype html><html><head><title>On pain | Site</title>
 PARAGRAPH = (
     "<p>Aspirin <b>number {n}</b> is given to patients with acute pain of the head, and it helps most of them.</p>"
 )
-
-
-def load_one(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
 
 
 def test_main_content_with_metadata(tmp_path: Path) -> None:
@@ -142,4 +134,4 @@ def test_the_name_of_a_site_is_not_the_title_of_its_page(tmp_path, shared, own, 
     head = f'<meta property="og:title" content="{shared}"><title>{own}</title>'
     path = tmp_path / "page.html"
     path.write_text(f"<html><head>{head}</head><body><h1>{heading}</h1><p>They rose by 3 %.</p></body></html>")
-    assert next(iter(load(path))).title == title
+    assert load_one(path).title == title

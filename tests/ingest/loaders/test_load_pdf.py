@@ -9,6 +9,7 @@ import pytest
 from fpdf import FPDF
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_files import load_one
 from pypdf import PdfWriter
 
 from preflight_rag.ingest.loaders import load
@@ -28,12 +29,6 @@ def make_pdf(path: Path, pages: list[str], **fields: str) -> Path:
         pdf.multi_cell(0, 6, text)
     pdf.output(str(path))
     return path
-
-
-def load_one(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
 
 
 def test_pages_and_metadata(tmp_path: Path) -> None:
@@ -128,9 +123,7 @@ def test_annual_reports_keep_their_pages(data_dir: Path) -> None:
 
 
 def rows_of(path: Path, label: str) -> list[str]:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    rows = [line.split(" | ") for line in document.text.split("\n")]
+    rows = [line.split(" | ") for line in load_one(path).text.split("\n")]
     return [" | ".join(row) for row in rows if any(part.rpartition(": ")[2] == label for part in row)]
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import office_files
 import pytest
+from loaded_files import load_one
 
 from preflight_rag.ingest.loaders import load, ocr
 from preflight_rag.library import Library
 from preflight_rag.state.errors import EmptyDocument
-from preflight_rag.state.values import Document
 
 needs_tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
 
@@ -27,12 +27,6 @@ def _fresh() -> Iterator[None]:
 @pytest.fixture
 def without_tesseract(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-
-
-def load_one(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
 
 
 @needs_tesseract

@@ -5,9 +5,9 @@ from __future__ import annotations
 import zipfile
 from pathlib import Path
 
+from loaded_files import load_one
+
 from preflight_rag import Preflight
-from preflight_rag.ingest.loaders import load
-from preflight_rag.state.values import Document
 
 NAMESPACES = " ".join(
     f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"' for name in ("office", "table", "text")
@@ -49,9 +49,7 @@ def spreadsheet(path: Path, sheets: dict[str, list[list[str]]]) -> Path:
 
 
 def text_of(path: Path) -> str:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document.text
+    return load_one(path).text
 
 
 def test_row_has_all_its_columns(tmp_path: Path) -> None:

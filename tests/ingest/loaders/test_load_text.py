@@ -7,16 +7,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loaded_files import load_one
 
 from preflight_rag.ingest.loaders import load
 from preflight_rag.ingest.loaders.fields import clean, iso_date, people
 from preflight_rag.state.values import Document
-
-
-def load_one(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
 
 
 def test_identity_of_a_text_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

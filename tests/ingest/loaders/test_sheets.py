@@ -7,17 +7,10 @@ from typing import Any
 
 import openpyxl
 import pytest
+from loaded_files import load_one
 from openpyxl.styles import Alignment
 
-from preflight_rag.ingest.loaders import load
 from preflight_rag.ingest.loaders.read_report import report_of
-from preflight_rag.state.values import Document
-
-
-def document_of(path: Path) -> Document:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    return document
 
 
 def workbook(path: Path, name: str, rows: list[tuple[Any, ...]], merged: tuple[str, ...] = ()) -> list[str]:
@@ -31,7 +24,7 @@ def workbook(path: Path, name: str, rows: list[tuple[Any, ...]], merged: tuple[s
     for place in merged:
         sheet.merge_cells(place)
     book.save(path)
-    return document_of(path).text.split("\n")
+    return load_one(path).text.split("\n")
 
 
 def test_names_over_several_columns_stand_with_those_below_them(tmp_path: Path) -> None:
@@ -101,7 +94,7 @@ def test_rows_under_a_subtotal_are_called_by_it(tmp_path: Path, by_format: bool)
         if by_format:
             sheet.cell(sheet.max_row, 1).alignment = Alignment(indent=depth)
     book.save(tmp_path / "pivot.xlsx")
-    lines = document_of(tmp_path / "pivot.xlsx").text.split("\n")
+    lines = load_one(tmp_path / "pivot.xlsx").text.split("\n")
     assert "Sum of Hours, Column Labels. | Row Labels: North | Q1: 30 | Grand Total: 30" in lines
     assert "Row Labels: North, Ried, Yard | Q1: 6 | Grand Total: 6" in lines
     assert "Row Labels: South, Linz | Q1: 5 | Grand Total: 5" in lines
@@ -110,7 +103,7 @@ def test_rows_under_a_subtotal_are_called_by_it(tmp_path: Path, by_format: bool)
 @pytest.mark.parametrize("error", ["#DIV/0!", "#REF!", "#VALUE!", "#N/A", "#NAME?", "#WERT!", "Err:502", "####"])
 def test_an_error_is_no_value_and_is_reported(tmp_path: Path, error: str) -> None:
     (tmp_path / "costs.csv").write_text(f"Depot,Rent,Share\nTraun,1400,0.35\nAsten,{error},12\n", encoding="utf-8")
-    document = document_of(tmp_path / "costs.csv")
+    document = load_one(tmp_path / "costs.csv")
     assert f"Depot: Asten | Rent: error, no value ({error}) | Share: 12" in document.text
     report = report_of(document.metadata)
     assert report is not None
@@ -120,6 +113,6 @@ def test_an_error_is_no_value_and_is_reported(tmp_path: Path, error: str) -> Non
 @pytest.mark.parametrize("value", ["#12", "N/A", "#general", "##", "Err", "Error: see note"])
 def test_what_only_looks_like_an_error_is_a_value(tmp_path: Path, value: str) -> None:
     (tmp_path / "a.csv").write_text(f"Depot,Mark,Share\nTraun,{value},3\nAsten,b,4\n", encoding="utf-8")
-    report = report_of(document_of(tmp_path / "a.csv").metadata)
+    report = report_of(load_one(tmp_path / "a.csv").metadata)
     assert report is not None
     assert not report.less

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from loaded_files import text_and_report
 from whole_documents import p, word
 
 from preflight_rag.ingest.loaders import load
@@ -19,13 +19,6 @@ PICTURE = '<w:drawing><wp:inline><wp:docPr id="1" name="Picture 1"{}/><a:graphic
 DESCRIBED = ' descr="A hut with a green roof"'
 INNER = f"<w:tbl><w:tr><w:tc>{p('Valve')}</w:tc><w:tc>{p('9.40')}</w:tc></w:tr></w:tbl>"
 DROPDOWN = '<w:ffData><w:ddList><w:result w:val="1"/><w:listEntry w:val="North"/><w:listEntry w:val="South"/></w:ddList></w:ffData>'
-
-
-def read(path: Path) -> tuple[str, dict[str, Any]]:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    report: dict[str, Any] = document.metadata["read_report"]
-    return document.text, report
 
 
 @pytest.mark.parametrize(
@@ -114,7 +107,7 @@ def read(path: Path) -> tuple[str, dict[str, Any]]:
 def test_what_stands_beside_the_text(
     tmp_path: Path, body: str, parts: dict[str, str], expected: str, counted: dict[str, int]
 ) -> None:
-    text, report = read(word(tmp_path / "a.docx", body, parts))
+    text, report = text_and_report(word(tmp_path / "a.docx", body, parts))
     assert text == expected
     assert counted.items() <= report["counts"].items()
 
@@ -122,7 +115,7 @@ def test_what_stands_beside_the_text(
 def test_deletions_and_embedded_files_are_said_to_be_left_out(tmp_path: Path) -> None:
     body = p("Kept.") + "<w:p><w:del><w:r><w:delText>Gone.</w:delText></w:r></w:del></w:p>"
     path = word(tmp_path / "a.docx", body, more={"word/embeddings/budget.xlsx": "x"})
-    text, report = read(path)
+    text, report = text_and_report(path)
     assert text == "Kept."
     assert [each["what"] for each in report["left_out"]] == [
         "1 deletion of tracked changes",
@@ -131,7 +124,9 @@ def test_deletions_and_embedded_files_are_said_to_be_left_out(tmp_path: Path) ->
 
 
 def test_a_document_of_pictures_is_marked(tmp_path: Path) -> None:
-    text, report = read(word(tmp_path / "a.docx", p("Plans") + f"<w:p><w:r>{PICTURE.format('')}</w:r></w:p>"))
+    text, report = text_and_report(
+        word(tmp_path / "a.docx", p("Plans") + f"<w:p><w:r>{PICTURE.format('')}</w:r></w:p>")
+    )
     assert text == "Plans"
     assert report["less"] == ["1 word beside 1 picture without text"]
 
@@ -154,7 +149,7 @@ def test_the_chart_of_a_document_is_a_table(tmp_path: Path) -> None:
         f"<c:val><c:numRef><c:numCache>{points.format('310', '342.10000000000002')}</c:numCache></c:numRef></c:val>"
         "</c:ser></c:barChart></c:plotArea></c:chart></c:chartSpace>"
     )
-    text, _ = read(
+    text, _ = text_and_report(
         word(tmp_path / "a.docx", '<w:p><w:r><w:drawing><c:chart r:id="r1"/></w:drawing></w:r></w:p>', {"chart": chart})
     )
     assert text == "2022 | Bicycles: 310\n2023 | Bicycles: 342.1"

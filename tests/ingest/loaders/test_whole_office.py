@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
+from loaded_files import text_and_report
 from openpyxl import Workbook
 from openpyxl.comments import Comment
-
-from preflight_rag.ingest.loaders import load
-from preflight_rag.state.values import Document
 
 SPACES = (
     " ".join(
@@ -24,13 +21,6 @@ SPACES = (
     )
     + ' xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:svg="urn:oasis:names:tc:opendocument:xmlns:svg-compatible:1.0"'
 )
-
-
-def read(path: Path) -> tuple[str, dict[str, Any]]:
-    (document,) = load(path)
-    assert isinstance(document, Document)
-    report: dict[str, Any] = document.metadata["read_report"]
-    return document.text, report
 
 
 def prices(path: Path, *formulas: str) -> Path:
@@ -56,14 +46,14 @@ def prices(path: Path, *formulas: str) -> Path:
     ],
 )
 def test_formulas_without_a_value_are_computed(tmp_path: Path, formula: str, value: str) -> None:
-    text, report = read(prices(tmp_path / "a.xlsx", formula))
+    text, report = text_and_report(prices(tmp_path / "a.xlsx", formula))
     assert f"Valve | Price: 12.5 | Pieces: 4 | Sum 1: {value}" in text
     assert (report["counts"]["formulas"], report["less"]) == (1, [])
 
 
 @pytest.mark.parametrize("formula", ["=TODAY()", "=B2*RAND()", "=NOSUCHFUNCTION(B2)"])
 def test_formulas_that_cannot_be_computed_are_shown_and_the_file_is_marked(tmp_path: Path, formula: str) -> None:
-    text, report = read(prices(tmp_path / "a.xlsx", formula))
+    text, report = text_and_report(prices(tmp_path / "a.xlsx", formula))
     assert f"Sum 1: {formula} (formula without a value)" in text
     assert report["less"] == [
         "1 formula has no stored value and could not be computed; open and save the file to have them"
@@ -78,7 +68,7 @@ def test_comments_of_cells_and_hidden_sheets(tmp_path: Path) -> None:
     book.active["B2"].comment = Comment("Up by a tenth in May.", "Anna Berg")
     book.create_sheet("Old prices").sheet_state = "hidden"
     book.save(tmp_path / "a.xlsx")
-    text, report = read(tmp_path / "a.xlsx")
+    text, report = text_and_report(tmp_path / "a.xlsx")
     assert "Comment by Anna Berg on Prices B2 (12.5): Up by a tenth in May." in text
     assert report["left_out"] == [{"what": "hidden sheets: Old prices", "why": ""}]
     assert report["counts"]["sheets"] == 1
@@ -101,7 +91,7 @@ def test_slides_have_notes_grouped_words_and_descriptions(tmp_path: Path) -> Non
     bare._element.nvPicPr.cNvPr.set("descr", "")
     slide.notes_slide.notes_text_frame.text = "Say that the buoy was lost."
     opened.save(str(tmp_path / "a.pptx"))
-    text, report = read(tmp_path / "a.pptx")
+    text, report = text_and_report(tmp_path / "a.pptx")
     for expected in ("Depth 7.2 m", "Picture: The lighthouse at dusk", "Notes: Say that the buoy was lost."):
         assert expected in text
     assert {"slides": 1, "speaker_notes": 1, "pictures_described": 1, "pictures_without_text": 1}.items() <= report[
@@ -130,7 +120,7 @@ def test_an_open_text_with_notes_comments_boxes_and_headers(tmp_path: Path) -> N
         "<text:p><draw:frame><draw:image/><svg:desc>A green roof</svg:desc></draw:frame></text:p></office:text>"
     )
     styles = "<style:master-page><style:header><text:p>Lease 4711</text:p></style:header></style:master-page>"
-    text, report = read(open_document(tmp_path / "a.odt", body, styles=styles))
+    text, report = text_and_report(open_document(tmp_path / "a.odt", body, styles=styles))
     assert text == (
         "Header: Lease 4711\n\nRent is due monthly.\n\nFootnote 1: Late rent costs 12 crowns.\n\n"
         "Comment by Anna Berg: Since May.\n\nFree parking.\n\nPicture: A green roof"
@@ -147,7 +137,7 @@ def test_an_open_sheet_with_a_hidden_one_and_a_formula(tmp_path: Path) -> None:
         f'<table:table table:name="Old" table:style-name="h">{rows}</table:table></office:spreadsheet>'
     )
     automatic = '<style:style style:name="h"><style:table-properties table:display="false"/></style:style>'
-    text, report = read(open_document(tmp_path / "a.ods", body, automatic=automatic))
+    text, report = text_and_report(open_document(tmp_path / "a.ods", body, automatic=automatic))
     assert text == "Prices\n\nPrices. | Part: Price\nPrices. | Valve: =[.B1]*2 (formula without a value)"
     assert report["left_out"] == [{"what": "hidden sheets: Old", "why": ""}]
     assert report["less"] == ["1 formula has no stored value; open and save the file to have them"]
@@ -159,7 +149,7 @@ def test_open_slides_with_notes(tmp_path: Path) -> None:
         "<presentation:notes><draw:frame><draw:text-box><text:p>Say it slowly.</text:p></draw:text-box></draw:frame>"
         "</presentation:notes></draw:page></office:presentation>"
     )
-    text, report = read(open_document(tmp_path / "a.odp", body))
+    text, report = text_and_report(open_document(tmp_path / "a.odp", body))
     assert text == "The harbour\n\nNotes: Say it slowly."
     assert report["counts"]["speaker_notes"] == 1
 
@@ -172,7 +162,7 @@ def test_pictures_of_a_page_are_described(tmp_path: Path) -> None:
         '<p><img src="b.png" alt="logo">Dogs are allowed.</p></main>',
         encoding="utf-8",
     )
-    text, report = read(path)
+    text, report = text_and_report(path)
     assert "Picture: The hut with its green roof in snow." in text
     assert "Winter of 1902" in text
     assert "logo" not in text

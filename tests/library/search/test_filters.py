@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from preflight_rag.library import Library
 from preflight_rag.library.index.dense import DenseIndex, write_dense
-from preflight_rag.library.search.filters import Condition, Filter, FilterIndex, SqliteValues
+from preflight_rag.library.search.filter_index import FilterIndex, SqliteValues
+from preflight_rag.library.search.filters import Condition, Filter
 from preflight_rag.library.search.fusion import with_recency
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.search.retriever import LibraryRetriever

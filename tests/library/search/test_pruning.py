@@ -5,11 +5,9 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.documents import Document
 from word_reader import WordReader
 
-from preflight_rag.library.search.pruning import AnswerabilityFilter, kept_places, prune
-from preflight_rag.library.search.retriever import LibraryRetriever
+from preflight_rag.library.search.pruning import kept_places, prune
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.retrieval import Candidate
 from preflight_rag.state.values import Passage
@@ -79,26 +77,3 @@ def test_a_passage_that_answers_one_part_stays(candidates):
 def test_without_a_reader_nothing_can_be_pruned(candidates):
     with pytest.raises(UsageError, match=r"prune = 0\.1 needs an extractive reader"):
         prune(None, ["a"], candidates, 0.1)
-
-
-def test_documents_of_any_retriever():
-    documents = [Document(text, metadata={"page": i}) for i, text in enumerate(TEXTS)]
-    found = AnswerabilityFilter(reader=WordReader(), threshold=0.9, least=1).compress_documents(
-        documents, "Saturn moons"
-    )
-    assert [document.metadata["page"] for document in found] == [0, 3]
-    assert found[1].metadata["answerable"] == 1.0
-    assert "answerable" not in documents[3].metadata
-
-
-def test_documents_of_a_library_with_the_shipped_reader(library):
-    question = "How hot is the planet Venus?"
-    given = LibraryRetriever(library=library, k=8).invoke(question)
-    found = AnswerabilityFilter(threshold=0.0).compress_documents(given, question)
-    assert [document.page_content for document in found] == [document.page_content for document in given]
-    assert AnswerabilityFilter(threshold=0.5).compress_documents([], question) == []
-
-
-def test_a_filter_without_a_reader():
-    with pytest.raises(UsageError, match="reads nothing"):
-        AnswerabilityFilter(reader="none", threshold=0.1)

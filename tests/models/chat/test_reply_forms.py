@@ -1,5 +1,6 @@
 """Extracts and relations as JSON of a schema, where a model's server takes one, and as text where it does not."""
 
+import asyncio
 import json
 
 import pytest
@@ -11,6 +12,8 @@ from preflight_rag.models.chat.measured_speed import FILE
 from preflight_rag.prompts import map_context, relate_contexts
 from preflight_rag.state.reading import Source
 from preflight_rag.testing import Reply, ScriptedServer
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 QUESTION = "Which planet is the hottest?"
 SOURCES = [Source(n, f"p{n}", "Planets", f"Planet {n} has {400 + n} degrees.") for n in (3, 7)]
@@ -24,11 +27,6 @@ NOTES = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("PREFLIGHT_CACHE", str(tmp_path))
-
-
 def reader(server, form="schema"):
     return ChatReader(open_chat_model("openai:m", base_url=server.url), form=form)
 
@@ -37,13 +35,18 @@ def by_schema(server):
     return ["response_format" in request.body for request in server.requests]
 
 
+def stored(call):
+    """Run a call in an event loop of its own, which ends once what the call taught of the model is stored."""
+    return asyncio.run(call)
+
+
 def kept(tmp_path, server):
     return json.loads((tmp_path / FILE).read_text(encoding="utf-8"))[f"openai:m {server.url}"]["schema"]
 
 
-async def test_an_extract_by_schema_means_what_its_text_form_means(tmp_path):
+def test_an_extract_by_schema_means_what_its_text_form_means(tmp_path):
     with ScriptedServer(default=json.dumps(FACTS)) as server:
-        reply = await reader(server).extract(question=QUESTION, sources=SOURCES)
+        reply = stored(reader(server).extract(question=QUESTION, sources=SOURCES))
     sent = server.requests[0].body["response_format"]["json_schema"]["schema"]
     assert sent["properties"]["facts"]["items"]["properties"]["passage"]["enum"] == [3, 7]
     validate(FACTS, sent)
@@ -63,21 +66,21 @@ async def test_relations_by_schema_mean_what_their_text_form_means():
     ]
 
 
-async def test_a_server_that_refuses_schemas_is_asked_for_text_from_then_on(tmp_path):
+def test_a_server_that_refuses_schemas_is_asked_for_text_from_then_on(tmp_path):
     script = "Planet 7 has 407 degrees [7].\nANSWER: Planet 7"
     with ScriptedServer(default=script, refuses=["response_format"]) as server:
         ours = reader(server)
-        replies = [await ours.extract(question=QUESTION, sources=SOURCES) for _ in range(2)]
-        again = await reader(server).extract(question=QUESTION, sources=SOURCES)
+        replies = [stored(ours.extract(question=QUESTION, sources=SOURCES)) for _ in range(2)]
+        again = stored(reader(server).extract(question=QUESTION, sources=SOURCES))
     assert [reply.value.answer for reply in (*replies, again)] == ["Planet 7"] * 3
     assert by_schema(server) == [True, False, False, False], "also by another process"
     assert kept(tmp_path, server) is False
 
 
-async def test_a_server_that_knows_no_schemas_and_says_nothing_is_found_out(tmp_path):
+def test_a_server_that_knows_no_schemas_and_says_nothing_is_found_out(tmp_path):
     with ScriptedServer(default="Planet 7 has 407 degrees [7].\nANSWER: Planet 7") as server:
         ours = reader(server)
-        replies = [await ours.extract(question=QUESTION, sources=SOURCES) for _ in range(2)]
+        replies = [stored(ours.extract(question=QUESTION, sources=SOURCES)) for _ in range(2)]
     assert [reply.value.answer for reply in replies] == ["Planet 7"] * 2
     assert by_schema(server) == [True, False]
     assert kept(tmp_path, server) is False
@@ -163,15 +166,15 @@ def as_the_form_wants(body, text=PLAINLY):
     return json.dumps(ANSWER) if "response_format" in body else text
 
 
-async def test_answers_of_a_model_that_cites_nothing_in_text_are_asked_for_by_schema():
+def test_answers_of_a_model_that_cites_nothing_in_text_are_asked_for_by_schema():
     with ScriptedServer(as_the_form_wants) as server:
         for _ in range(2):
-            await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
+            stored(reader(server, "auto").answer(question=QUESTION, sources=SOURCES))
         both = reader(server, "auto")
-        third = await both.answer(question=QUESTION, sources=SOURCES)
-        fourth = await both.answer(question=QUESTION, sources=SOURCES)
-        later = await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
-        await reader(server, "text").answer(question=QUESTION, sources=SOURCES)
+        third = stored(both.answer(question=QUESTION, sources=SOURCES))
+        fourth = stored(both.answer(question=QUESTION, sources=SOURCES))
+        later = stored(reader(server, "auto").answer(question=QUESTION, sources=SOURCES))
+        stored(reader(server, "text").answer(question=QUESTION, sources=SOURCES))
     assert by_schema(server) == [False, False, False, True, True, False]
     assert third.value.text == PLAINLY
     assert fourth.value.text == later.value.text == "Planet 7 has 407 degrees [7]."
@@ -192,9 +195,9 @@ async def test_no_other_answers_change_the_form(reply, options):
     assert not any(by_schema(server))
 
 
-async def test_an_answer_that_cites_ends_a_row_of_those_that_do_not():
+def test_an_answer_that_cites_ends_a_row_of_those_that_do_not():
     answers = iter([PLAINLY, PLAINLY, "The seventh [7].", PLAINLY, PLAINLY])
     with ScriptedServer(lambda body: next(answers)) as server:
         for _ in range(5):
-            await reader(server, "auto").answer(question=QUESTION, sources=SOURCES)
+            stored(reader(server, "auto").answer(question=QUESTION, sources=SOURCES))
     assert not any(by_schema(server))

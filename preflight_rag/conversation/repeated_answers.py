@@ -1,0 +1,57 @@
+"""Answers to a follow-up that repeat the last answer, and how they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from preflight_rag.state.schema import EarlierState
+from preflight_rag.state.values import Citation
+from preflight_rag.text.citations import quoted, without_marks
+from preflight_rag.text.headers import CLOSEST
+from preflight_rag.text.words import STOP_WORDS, words
+
+MOST_QUOTES = 3
+"""Quotes that are shown of a repeated answer; a guess."""
+
+
+def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
+    """Return whether an answer repeats the last one: it has the same quote and begins with the same words.
+
+    If the message was only appended to the last question ("And the deposit?"), an answer without any of its words in
+    the quote is a repetition, too.
+
+    Args:
+        message: The follow-up as it was typed.
+        asked: The standalone question made from it.
+        citations: The answer's citations.
+        answer: The answer.
+        earlier: The last answer.
+    """
+    if not earlier or not earlier["citations"] or not citations:
+        return False
+    quote = citations[0].quote
+    if quote != earlier["citations"][0]["quote"]:
+        return False
+    new = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
+    is_behind = asked != earlier["question"] and asked.startswith(earlier["question"])
+    return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
+
+
+def adds_nothing(message: str, earlier: EarlierState) -> bool:
+    """Return whether a follow-up, such as "and why?", has no content word of its own.
+
+    A search for such a message would only lead to the last answer again. "And in fiscal 2021?" has content words.
+    """
+    return frozenset(words(message)) <= frozenset(words(earlier["question"]))
+
+
+def shown_again(citations: Sequence[Citation]) -> str:
+    """Return the quotes of a repeated answer as evidence, because one sentence must not support two claims."""
+    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
+    return "\n\n".join([CLOSEST, *quotes])
+
+
+def _headline(answer: str) -> str:
+    """Return the first line of an answer in lower case, without its marks, for comparison."""
+    first = next((line for line in without_marks(answer).splitlines() if line.strip()), "")
+    return first.strip(" *_.").casefold()
