@@ -212,7 +212,7 @@ def _write_in_words(soup: BeautifulSoup, page: str, report: ReadReport) -> bool:
         (("mailto:", "tel:"), lambda: _write_addresses(soup)),
         (("<pre",), lambda: _write_printed_tables(soup)),
         (("<math",), lambda: _write_equations(soup)),
-        (("<sup", "noteref"), lambda: _raise_superscripts(soup)),
+        (("<sup", "noteref"), lambda: _raise_superscripts(soup, has_references="noteref" in source)),
     ):
         if any(sign in source for sign in signs):
             changed |= write()
@@ -545,14 +545,16 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
     return found
 
 
-def _raise_superscripts(soup: BeautifulSoup) -> bool:
+def _raise_superscripts(soup: BeautifulSoup, *, has_references: bool) -> bool:
     """Write what stands above the line of a text above it: "10<sup>8</sup>" is no 108; whether there was any.
 
     Marks in tables are those of their notes, which `_raise_marks` writes.
     """
     found = False
-    references = [each for kind in ("epub:type", "role") for each in soup.find_all("a", attrs={kind: _NOTE_REFERENCE})]
-    for mark in (*soup.find_all("sup"), *(each for each in references if each.find("sup") is None)):
+    marks = list(soup.find_all("sup"))
+    for kind in ("epub:type", "role") if has_references else ():
+        marks += [each for each in soup.find_all("a", attrs={kind: _NOTE_REFERENCE}) if each.find("sup") is None]
+    for mark in marks:
         before = mark.find_previous(string=True)
         if before is None or mark.find_parent("table") is not None:
             continue
