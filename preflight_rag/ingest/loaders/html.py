@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -206,14 +206,15 @@ def _write_in_words(soup: BeautifulSoup, page: str, report: ReadReport) -> bool:
     """
     source = page.lower()
     changed = False
-    for signs, write in (
+    steps: tuple[tuple[tuple[str, ...], Callable[[], bool]], ...] = (
         (("<del", "<s>", "<s ", "<strike"), lambda: _drop_struck(soup, report)),
         (("<abbr", "<acronym"), lambda: _spell_out_short_forms(soup)),
         (("mailto:", "tel:"), lambda: _write_addresses(soup)),
         (("<pre",), lambda: _write_printed_tables(soup)),
         (("<math",), lambda: _write_equations(soup)),
         (("<sup", "noteref"), lambda: _raise_superscripts(soup, has_references="noteref" in source)),
-    ):
+    )
+    for signs, write in steps:
         if any(sign in source for sign in signs):
             changed |= write()
     return changed
