@@ -293,3 +293,9 @@ def test_mark_of_a_note_in_a_book_is_no_part_of_its_word() -> None:
     text = read(MADE / "organ.epub").text  # by pandoc
     assert "The organ has 1,204 pipes¹, of which 88 are of wood." in text
     assert "Counted in 1998." in text
+
+
+def test_power_in_an_item_of_a_list_stands_above_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("<html><body><h1>Lake</h1><ul><li>3 × 10<sup>8</sup> cells</li><li>none</li></ul></body></html>")
+    assert "- 3 × 10⁸ cells" in read(path).text
