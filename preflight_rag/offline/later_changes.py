@@ -17,6 +17,10 @@ from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 LEAST_COVERED = 0.5
 """Least share of the question's words in the later sentence and its document's title, for another subject than the
 earlier mail's; a guess."""
+LONGEST_LETTER = 8000
+"""Characters of letters and notices; articles and filings are longer, and speak of change without one. A guess."""
+LEAST_TITLE = 2
+"""Words of a title by which a later document can name it; a guess: one word is not specific."""
 _CHANGE = re.compile(
     r"\b(?:(?:has|have|had|is|are|was|were|will|must|been|be|to)\s(?:be\s)?mov(?:e|ed)\s(?:\w+\s)?(?:from|to|until|forward|back)"
     r"|postpon(?:e|ed|es)|reschedul(?:e|ed|es)|brought\sforward|put\s(?:back|off)|call(?:ed|ing)?\soff"
@@ -24,7 +28,7 @@ _CHANGE = re.compile(
     r"|new\s(?:date|day|time|place|venue|room|price|address|number|deadline)"
     r"|(?:has|have|is|are|was|were|been)\schanged|chang(?:e|es|ed|ing)\sfrom|correction|corrected"
     r"|(?:minutes?|hours?|days?|weeks?|months?)\s(?:earlier|later)"
-    r"|(?:is|are|will)\snow\s\w+|rather\sthan|with\simmediate\seffect)\b",
+    r"|(?:is|are|will)\snow\s(?:be\s)?(?:on|at|in|from|due|open|closed|held|costs?|starts?|begins?|ends?|takes?|meets?)|rather\sthan|with\simmediate\seffect)\b",
     re.I,
 )
 _KINDS = (
@@ -67,7 +71,7 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
     for other in sources:
         if not asked or not _is_later(other, source, quote):
             continue
-        title, in_thread = frozenset(words_by_token(other.title)), _thread(other).startswith(_thread(source))
+        title, in_thread = frozenset(words_by_token(other.title)), _is_in_thread(other, source)
         for start, end in sentence_spans(other.text):
             text = other.text[start:end]
             if text in quote or not _CHANGE.search(text) or _QUOTED_PART.match(text) or text.endswith("?"):
@@ -75,6 +79,7 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
             own = frozenset(words_by_token(text))
             # In one thread a change of what is asked for, such as the day, says more than shared words.
             covered = in_thread or len(asked & (own | title)) >= LEAST_COVERED * len(asked)
+            covered = covered and (in_thread or other.document_id == source.document_id or _names(text, other, source))
             named = (in_thread and needed) or not asked.isdisjoint(own)
             if covered and named and all(shown.search(text) for shown in needed):
                 return other.n, " ".join(text.split())
@@ -93,9 +98,15 @@ def _is_later(other: Source, source: Source, quote: str) -> bool:
     """
     if other.document_id == source.document_id:
         return bool(_QUOTED_PART.match(quote))
-    if not other.date or not source.date or other.date <= source.date:
-        return False
-    return _thread(other).startswith(_thread(source)) or _is_mentioned(source, other)
+    dated = bool(other.date and source.date and other.date > source.date)
+    return dated and all(each.start + len(each.text) <= LONGEST_LETTER for each in (other, source))
+
+
+def _is_in_thread(other: Source, source: Source) -> bool:
+    """Return whether two mails have one subject, of words, to which the other one may add some."""
+    first, later = _thread(source), _thread(other)
+    named = any(word.isalpha() for word in words(first))
+    return named and (later == first or later.startswith((f"{first} ", f"{first}:", f"{first},")))
 
 
 def _thread(source: Source) -> str:
@@ -103,7 +114,8 @@ def _thread(source: Source) -> str:
     return _REPLY.sub("", source.title).casefold().strip()
 
 
-def _is_mentioned(earlier: Source, later: Source) -> bool:
-    """Return whether the words of an earlier document's title stand in a later document's title or passage."""
-    title = frozenset(words(_thread(earlier)))
-    return bool(title) and title <= frozenset(words_by_token(f"{later.title} {later.text}"))
+def _names(sentence: str, later: Source, earlier: Source) -> bool:
+    """Return whether a sentence, or the title of its document, has the title of an earlier one word for word."""
+    title = _thread(earlier)
+    both = f"{later.title}\n{sentence}".casefold()
+    return len(words(title)) >= LEAST_TITLE and title in " ".join(both.split())

@@ -49,3 +49,9 @@ def test_a_later_notice_that_names_the_earlier_one_changes_it():
     notice = Source(2, "b", "Newsletter", text, date="2026-11-20", document_id="b")
     found = later_change("What date is the trip to the Roman fort?", FIRST, TRIP, [FIRST, notice])
     assert found == (2, text)
+
+
+def test_documents_that_are_numbered_are_no_thread():
+    first = Source(1, "a", "18", "Beijing had other names.", date="2014-05-14", document_id="a")
+    later = Source(2, "b", "187", "In Beijing the measures are now in force.", date="2020-02-11", document_id="b")
+    assert later_change("What was Beijing called?", first, "Beijing had other names.", [first, later]) is None
