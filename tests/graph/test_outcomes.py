@@ -50,8 +50,16 @@ def test_an_unlikely_answer_is_evidence_without_headline_and_confidence(ask, rou
 
 
 @pytest.mark.parametrize("route", ["plain", "map-reduce"])
-def test_what_hardly_bears_on_the_question_is_not_found(ask, route):
+def test_a_sentence_of_the_same_meaning_is_evidence_although_no_answer_is_likely(ask, route):
     answer = ask("Who discovered penicillin?", route, answered=NEVER, evidence=NEVER)
+    assert (answer.outcome, answer.short_answer) == ("evidence", None)
+    assert any("Alexander Fleming discovered penicillin" in citation.quote for citation in answer.citations)
+    quoted_word_for_word(answer)
+
+
+@pytest.mark.parametrize("route", ["plain", "map-reduce"])
+def test_what_hardly_bears_on_the_question_is_not_found(ask, route):
+    answer = ask("Who was the first nurse?", route, answered=NEVER, evidence=NEVER)
     assert (answer.outcome, answer.abstained) == ("not_found", True)
     assert (answer.short_answer, answer.confidence, answer.citations) == (None, None, ())
     assert "The nearest document is “The discovery of penicillin”" in answer.answer
