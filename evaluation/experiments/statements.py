@@ -28,7 +28,7 @@ from preflight_rag.text.quotes import support
 
 SHOWN_AT_A_TIME = 16
 CHECKS = ("as shown", "the reader", "shared words and numbers")
-"""As shown: the reader's verdict, or `text.restatements` where a passage has the statement nearly in its words."""
+"""As shown: a statement is flagged unless the reader supports it, or a passage has it nearly in its words."""
 COLUMNS = {
     "right": ("yes", "no", "neither"),
     "of supported, shown as such": ("yes",),
@@ -99,7 +99,7 @@ def run(dataset: DataSet, run: ExperimentRun) -> Report:
 
 def _rows(item: CheckedStatement, threshold: float) -> Iterator[ScoreRow]:
     """Yield whether each check gives the right result for a statement."""
-    shown = bool(item.statement.supported)
+    shown = item.statement.supported is not False
     says = dict(zip(CHECKS, (shown, item.scores[USED] >= threshold, item.by_words), strict=True))
     details = {
         "question": item.case.question,

@@ -357,7 +357,7 @@ def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> 
 
 def figures_of(text: str) -> Figures:
     """Return the dates and amounts in a short answer."""
-    plain = _with_digits(text)
+    plain = with_digits(text)
     matches = [
         match
         for match in DATE.finditer(plain)
@@ -391,7 +391,7 @@ _KIND_OF_DAY = re.compile(
 """What stands between a number and its unit: "10 business days" is no bare 10, and no ten weeks."""
 
 
-def _with_digits(text: str) -> str:
+def with_digits(text: str) -> str:
     """Return the text with number words as digits, ISO dates written out, scales spelled, ranges separated."""
 
     def digits(match: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from preflight_rag.models.reading.bundled_reader import reader_settings
 from preflight_rag.models.reading.extractive_reader import ExtractiveReader, PassageReading
 from preflight_rag.state.values import Passage, Statement
 from preflight_rag.text.citations import Claim
-from preflight_rag.text.restatements import is_restated
+from preflight_rag.text.restatements import restatement
 from preflight_rag.text.sentences import sentence_spans
 
 SHORT = 15
@@ -49,13 +49,17 @@ def check(
 
 
 def _as_words_say(statement: Statement, passages: Mapping[int, Passage]) -> Statement:
-    """Return a statement as supported where a passage that it cites has it nearly in its words."""
+    """Return a statement that is not supported by the reader as its words say.
+
+    It is supported where a passage that it cites has it in its words, and not judged where one nearly has it.
+    """
     if statement.supported is not False:
         return statement
     cited = [passages[n] for n in statement.citations if n in passages]
-    if not any(is_restated(statement.text, passage.title, passage.text) for passage in cited):
+    found = {restatement(statement.text, passage.title, passage.text) for passage in cited} - {None}
+    if not found:
         return statement
-    return statement.model_copy(update={"supported": True, "contradicted": False})
+    return statement.model_copy(update={"supported": True if "whole" in found else None, "contradicted": False})
 
 
 def uncited_statements(text: str) -> list[Statement]:
