@@ -52,6 +52,9 @@ LEAST = 1e-3
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 
 _WORD = re.compile(r"[^\W\d_]+")
+_CODE = re.compile(r"\d{1,4}[a-z]$|[a-z]\d{1,4}$")
+"""A number with a letter, as of a flat, which texts also write with a space."""
+_NO_LETTER = re.compile(r"\W+")
 _TOPIC = re.compile(
     r"\b(?:the|an?|any|his|her|its|their|our|my|your|of|for|in|on|with|by|about|from|at|between|without|against|or)\s"
     r"(?P<topic>[^\W\d_]+)(?=\W*$|[,;:]|\s(?:and|or|of|for|in|on|with|by|about|from|at|is|are|was|were|to|has|have)\b)"
@@ -124,6 +127,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     vocabulary = library.vocabulary if library is not None else None
     forms = [form for form in dict.fromkeys(_WORD.findall(question.lower())) if form not in STOP_WORDS]
     word_sets = [frozenset(words_by_token(f"{source.title} {source.text}")) for source in sources]
+    unspaced = [_NO_LETTER.sub("", f"{source.title} {source.text}".casefold()) for source in sources]
     if vocabulary is not None:
         spelled = {form: _same_term(form) for form in forms}
         counts = vocabulary.counts([*chain.from_iterable(spelled.values()), "the", "of", "and"])
@@ -137,7 +141,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     unseen: set[str] = set()
     by_form = {term: form for form in forms for term in words(form)}
     for term in dict.fromkeys(words(question)):
-        here = sum(term in terms for terms in word_sets)
+        here = sum(term in terms for terms in word_sets) or sum(term in text for text in unspaced if _CODE.match(term))
         found = max(known.get(by_form.get(term, ""), 0), here)
         weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
         if not found and by_form.get(term, "") not in inflected:

@@ -69,8 +69,8 @@ _LONGEST_PART = 8
 """Words of a part that names a thing and its figure; a guess."""
 
 
-_SUFFIX = r"(?:inc|incorporated|ltd|limited|llc|llp|lp|plc|corp|corporation|gmbh|ag|jr|sr|ii|iii|esq)"
-_PART_OF_NAME = re.compile(rf"^\W*(?:{_SUFFIX}|mr|mrs|ms|dr|prof)\W*$|^\W*{_SUFFIX}\b\.?,? \w", re.I)
+_SUFFIX = "Inc|Incorporated|Ltd|LLC|LLP|Corp|GmbH|Jr|Sr|Esq|Mr|Mrs|Ms|Dr|Prof"
+_PART_OF_NAME = re.compile(rf"^\W*(?:{_SUFFIX})\W*$|^\W*(?:Jr|Sr)(?:\.,?|,) \w")
 """Matches an answer that is no more than the end of a name, or begins with it: "Inc", "Jr. Robert J. Decker"."""
 
 

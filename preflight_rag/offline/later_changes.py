@@ -80,7 +80,7 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
             # In one thread a change of what is asked for, such as the day, says more than shared words.
             covered = in_thread or len(asked & (own | title)) >= LEAST_COVERED * len(asked)
             covered = covered and (in_thread or other.document_id == source.document_id or _names(text, other, source))
-            named = (in_thread and needed) or not asked.isdisjoint(own)
+            named = (in_thread and _DATED.search(question)) or not asked.isdisjoint(own)
             if covered and named and all(shown.search(text) for shown in needed):
                 return other.n, " ".join(text.split())
     return None
@@ -103,10 +103,11 @@ def _is_later(other: Source, source: Source, quote: str) -> bool:
 
 
 def _is_in_thread(other: Source, source: Source) -> bool:
-    """Return whether two mails have one subject, of words, to which the other one may add some."""
+    """Return whether two mails have one subject, of words, to which a reply may add some."""
     first, later = _thread(source), _thread(other)
-    named = any(word.isalpha() for word in words(first))
-    return named and (later == first or later.startswith((f"{first} ", f"{first}:", f"{first},")))
+    if not any(word.isalpha() for word in words(first)):
+        return False
+    return later == first or (later.startswith(f"{first} ") and _REPLY.match(other.title) is not None)
 
 
 def _thread(source: Source) -> str:

@@ -25,8 +25,11 @@ _GOES_ON = re.compile(
     re.IGNORECASE,
 )
 """A sentence that begins so may be about what the one before it names."""
-_ROLE = re.compile(r"\((?P<role>[A-Za-z][a-z’' -]{2,60})\)")
+_ASKS_PERSON = re.compile(r"\b(?:who|whom|which person)\b(?! (?:may|can|must|should|has to|have to)\b)", re.IGNORECASE)
+_ROLE = re.compile(r"(?<=[\w.]) ?\((?P<role>[A-Za-z][a-z’' -]{2,60})\)")
 """A role in brackets, in small letters."""
+_NAME_BEFORE = re.compile(r"[A-ZÀ-Ý][\w'’.-]* ?$")
+"""A name before the bracket: "guard (night shift)" tells guards apart, and gives nobody a role."""
 _ASKS_EVENT = re.compile(r"\b(?:when|where)\b", re.IGNORECASE)
 
 
@@ -83,7 +86,10 @@ def _has_another_role(question: str, answer: PassageAnswer, office: tuple[str, .
     """
     quote, asked = answer.quote, frozenset(words(question))
     start = quote.find(answer.span.text)
-    roles = [(match, frozenset(words(match["role"]))) for match in _ROLE.finditer(quote)]
+    if not _ASKS_PERSON.search(question):
+        return False
+    found = [match for match in _ROLE.finditer(quote) if _NAME_BEFORE.search(quote[: match.start()])]
+    roles = [(match, frozenset(words(match["role"]))) for match in found]
     asked_roles = [match for match, role in roles if role and role <= asked]
     if start < 0 or not roles:
         return False

@@ -16,11 +16,26 @@ _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august"),
     *("september", "october", "november", "december"),
 )
-_NAMED = tuple(re.compile(rf"\b(?:{'|'.join(each)})s?\b", re.I) for each in (_DAYS, _MONTHS))
+_NAMED = tuple(
+    re.compile(rf"(?<!^)\b(?:{'|'.join(map(str.capitalize, each))})s?\b", re.MULTILINE) for each in (_DAYS, _MONTHS)
+)
+"""Days and months with their capitals, not at the beginning: "May I park here?" names no month."""
 _RANGE = re.compile(r"\b(?:to|until|till|through|and|or|every|each|daily|all)\b|[-–—/]", re.I)
 """Of a sentence that may hold for more days or months than it names."""
 _ORDINALS = "second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
-_ORDINAL = re.compile(rf"\b(?:{_ORDINALS}|[1-9]\d?(?:st|nd|rd|th))\b", re.I)
+_MONTH = "|".join(_MONTHS)
+_ORDINAL = re.compile(
+    rf"(?<!per )(?<!each )(?<!every )(?<!a )\b(?:{_ORDINALS}|[1-9]\d?(?:st|nd|rd|th))\b"
+    rf"(?!-hand|\s(?:of\s)?(?:{_MONTH})| (?:in|of) command| century)",
+    re.I,
+)
+_DAY_OF_MONTH = re.compile(rf"\b(?:{_MONTH}) \d{{1,2}}(?:st|nd|rd|th)\b", re.I)
+_NUMBERED = re.compile(
+    r"\b(?:year|quarter|month|week|day|term|semester|phase|stage|floor|class|grade|level|step|part|round|offence)s?"
+    r" (\d{1,2})\b",
+    re.I,
+)
+"""What is numbered in place of an ordinal: "year 2" is the second."""
 _FIRST = re.compile(r"\bfirst (?=(?:year|quarter|half|month|week|day|term|semester|phase|stage|floor|class)\b)", re.I)
 _WRITTEN = {word: str(place) for place, word in enumerate(("first", *_ORDINALS.split("|")), 1)}
 
@@ -52,5 +67,6 @@ def _found(pattern: re.Pattern[str], text: str) -> frozenset[str]:
 
 def _ordinals(text: str) -> frozenset[str]:
     """Return the ordinals of a text as figures: of "third" and "3rd" it is 3."""
-    found = [*_ORDINAL.findall(text), *(match.strip() for match in _FIRST.findall(text))]
+    text = _DAY_OF_MONTH.sub(" ", text)
+    found = [*_ORDINAL.findall(text), *(match.strip() for match in _FIRST.findall(text)), *_NUMBERED.findall(text)]
     return frozenset(_WRITTEN.get(word.casefold()) or re.sub(r"\D", "", word) for word in found)

@@ -28,9 +28,8 @@ _PROPERTY_OF = re.compile(
 )
 _AMOUNT_OF = re.compile(r"how much\s(?P<subject>[\w-]+)\s(?:should|can|may|do|does|is|are|was|were)\b", re.I)
 _NUMBERED_PLACE = re.compile(
-    r"\b(?:flats?|apartments?|rooms?|units?|houses?|blocks?|gates?|bays?|desks?|lockers?|seats?|rows?|halls?|tables?"
-    r"|platforms?|suites?|studios?|offices?|buildings?|floors?|plots?|berths?|pitch(?:es)?|stands?|buses|bus|routes?"
-    r"|class(?:es)?|annex(?:es)?|appendix|exhibits?|schedules?|sections?|articles?|clauses?|forms?)\s"
+    r"\b(?:flats?|apartments?|rooms?|units?|houses?|blocks?|gates?|bays?|desks?|lockers?|seats?|halls?|platforms?|suites?"
+    r"|studios?|offices?|buildings?|plots?|berths?|pitch(?:es)?|stands?|buses|bus|routes?)\s"
     r"(?P<code>\d{1,4}[a-z]|[a-z]\d{1,4})\b",
     re.I,
 )

@@ -291,6 +291,10 @@ def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path
 def test_a_word_that_a_document_has_in_the_plural_is_not_called_absent(embedder, tmp_path):
     with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
         library.add([Document(id="a", source="a", title="Minutes", text="That differs from your predecessors, then.")])
+        place = Source(1, "a", "Minutes", "Flat 5 A belongs to Ada Orr.")
+        asked = "Who owns flat 5A?"
+        assert topics_nowhere(asked, library, question_terms(asked, library, [place])) == []
+        assert topics_nowhere(asked, library, question_terms(asked, library, [])) == ["5A"]
         question = "How long does her predecessor stay with the boxes?"
         terms = question_terms(question, library, [])
         assert topics_nowhere(question, library, terms) == ["boxes"]

@@ -55,3 +55,16 @@ def test_documents_that_are_numbered_are_no_thread():
     first = Source(1, "a", "18", "Beijing had other names.", date="2014-05-14", document_id="a")
     later = Source(2, "b", "187", "In Beijing the measures are now in force.", date="2020-02-11", document_id="b")
     assert later_change("What was Beijing called?", first, "Beijing had other names.", [first, later]) is None
+
+
+def test_a_document_whose_title_only_begins_alike_is_no_reply():
+    first = Source(1, "a", "Choir", "Mr Alder leads the choir.", date="2026-01-05", document_id="a")
+    text = "There is a new time for lunch before the choir sings: 12:30."
+    later = Source(2, "b", "Choir of the prison", text, date="2026-03-01", document_id="b")
+    assert later_change("Who leads the choir?", first, "Mr Alder leads the choir.", [first, later]) is None
+
+
+def test_a_new_price_of_something_else_in_the_thread_changes_nothing():
+    first = Source(1, "a", "Fair", "Tickets cost £4.", date="2026-01-05", document_id="a")
+    later = Source(2, "b", "Re: Fair", "Posters have a new price of £2.", date="2026-01-09", document_id="b")
+    assert later_change("What do tickets cost?", first, "Tickets cost £4.", [first, later]) is None

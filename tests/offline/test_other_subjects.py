@@ -57,6 +57,10 @@ def test_a_sentence_about_another_name_event_or_house_answers_nothing(question, 
         ("How many titles has Rory McIlroy won?", "four", "McIlroy has won four titles.", {}),
         ("Who is the CEO of Acme?", "Max Orr", "Our CEO is Max Orr.", {"title": "Annual report of Acme"}),
         ("How much did it cost?", "5 EUR", "It cost 5 EUR.", {}),
+        ("What is the price per person?", "24 euros", "The price (per person) is 24 euros.", {}),
+        ("Who is the night shift guard?", "Bo Lund", "The guard (night shift) is Bo Lund.", {}),
+        ("Where does the chair live?", "Leeds", "Anna Berg (chair) lives in Leeds.", {}),
+        ("Who is the musical director?", "Tunde Afolabi", PRESENT, {}),
     ],
 )
 def test_a_sentence_about_the_question_s_own_answers(question, short, text, placed):

@@ -36,6 +36,11 @@ def test_another_day_month_or_ordinal_is_another_time(question, text):
         ("When does the pool close on Sundays?", "On Sunday the pool closes at 20:00."),
         ("When does the pool close on Tuesday?", "From Monday to Friday the pool closes at 20:00."),
         ("When is the pool open in May?", "It opens at 9:00."),
+        ("Who may open the safe?", "In June four people can open the safe."),
+        ("When does the train on the 3rd of May leave?", "On 3 May the train leaves at 9:05."),
+        ("What time does it open on December 24th?", "On 24 December it opens at 10:00."),
+        ("How many frames per second does it record?", "The camera records 60 fps."),
+        ("What is the rent in the second year?", "Year 2: the rent is £400 a month."),
         ("Who won the second prize?", "The second prize went to Ada Orr."),
     ],
 )

@@ -31,6 +31,7 @@ from preflight_rag.text import (
 )
 
 EXAMPLES = [
+    (restatements, "_DOUBT", "It is a myth that", "It is so that"),
     (restatements, "_VERB", "The boiler costs £2,460", "Steelers of the League"),
     (values, "_KIND_OF_DAY", "10 business days", "10 busy days"),
     (names, "_NUMBERED_PLACE", "the rent of flat 5A", "the rent of flat five"),
