@@ -34,6 +34,7 @@ from preflight_rag.offline.evidence import (
     NOTHING,
     ScoredSentence,
     SentenceReader,
+    alike_quotes,
     evidence,
     extract_of,
     nearest_quotes,
@@ -409,10 +410,7 @@ class AnswerReader:
         People ask in words of their own: "the burglar alarm" of "The alarm company is Sentrel".
         """
         first = sorted(sources, key=lambda source: source.n)[:MOST_FIRST]
-        found: dict[int, str] = {}
-        for sentence in self.sentences.alike(question, sentences_of(first), ALIKE):
-            found.setdefault(sentence.n, sentence.text)
-        return list(found.items())[:MAX_QUOTED]
+        return alike_quotes(question, self.sentences.alike(question, sentences_of(first), ALIKE), MAX_QUOTED)
 
     def _prose_beside(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -357,6 +357,22 @@ def _has_day(text: str) -> bool:
     return bool(figures_of(text).dates or _DAY.search(text))
 
 
+def _says_of_kind(question: str) -> Callable[[str], bool] | None:
+    """Return whether a text has what a question asks for, a number or a date; None where it asks for neither."""
+    kind = "" if _MOST.search(question) else asked_kind(question)
+    return {"number": has_figure, "date": _has_day}.get(kind)
+
+
+def alike_quotes(question: str, found: Sequence[Sentence], most: int) -> list[tuple[int, str]]:
+    """Return `(passage, sentence)` of sentences that mean the same, one a passage; each has the number asked for."""
+    says = _says_of_kind(question)
+    first: dict[int, str] = {}
+    for sentence in found:
+        if says is None or says(sentence.text):
+            first.setdefault(sentence.n, sentence.text)
+    return list(first.items())[:most]
+
+
 def nearest_quotes(
     ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
 ) -> list[tuple[int, str]]:
@@ -374,8 +390,7 @@ def nearest_quotes(
     readings = {item.source.n: item.reading for item in read}
     ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
     ranked = [item for item in ranked if not fit.is_heading(item.sentence.n, item.sentence.text)] or ranked
-    kind = "" if _MOST.search(fit.question) else asked_kind(fit.question)
-    says = {"number": has_figure, "date": _has_day}.get(kind)
+    says = _says_of_kind(fit.question)
 
     sources = {item.source.n: item.source for item in read}
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.

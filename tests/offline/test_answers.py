@@ -176,8 +176,8 @@ async def test_what_two_copies_of_a_document_say_is_shown_once(reader, question)
 
 
 async def test_sentences_of_the_same_meaning_are_shown_although_the_reader_finds_nothing(reader):
-    text = "The inhabitants of the town of Broken Bow were counted."
-    marked = reader(**{text: (0.2, ("counted", -1.0))})
+    text = "The inhabitants of the town of Broken Bow were 3,506 at the last count."
+    marked = reader(**{text: (0.2, ("last", -1.0))})
     draft = (await marked.answer(question=QUESTION, sources=sources(text, BREAD))).value
     assert (outcome(draft), draft.quotes) == ("evidence", ((1, text),))
 
