@@ -57,6 +57,26 @@ def test_transcript_names_who_speaks(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cues", "words"),
+    [
+        ((("1.0", "2.0", "Is the bridge safe?", "No."), ("2.5", "4.0", "Is the road safe?", "No.")),
+         "Is the bridge safe? No. Is the road safe? No."),
+        ((("1.0", "2.0", "Is the bridge safe?", "No."), ("2.0", "4.0", "Is the road safe?", "No.")),
+         "Is the bridge safe? No. Is the road safe? No."),
+        ((("1.0", "2.0", "Safe?", "No."), ("3.0", "4.0", "No.")), "Safe? No. No."),
+        ((("1.0", "2.0", "The bridge"), ("2.0", "3.0", "The bridge", "is closed"),
+          ("3.0", "3.1", "is closed"), ("3.1", "4.0", "is closed", "until June.")),
+         "The bridge is closed until June."),
+        ((("1.0", "2.0", "Live <00:01.500><c>words</c>"), ("2.0", "3.0", "Live words", "roll.")), "Live words roll."),
+    ],
+    ids=["question before", "question before, no pause", "again after a pause", "rolling", "rolling, with marks"],
+)  # fmt: skip
+def test_only_rolling_captions_are_read_once(tmp_path: Path, cues: tuple[tuple[str, ...], ...], words: str) -> None:
+    blocks = [f"00:0{begins}00 --> 00:0{ends}00\n" + "\n".join(spoken) for begins, ends, *spoken in cues]
+    assert lines(tmp_path / "a.vtt", "WEBVTT\n\n" + "\n\n".join(blocks)) == [f"[0:00:01] {words}"]
+
+
 def test_subtitles_without_times_are_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "notes.srt").write_text("Only words.")
     with pytest.raises(UnreadableDocument, match="no times of subtitles, such as 00:00:04,500"):
