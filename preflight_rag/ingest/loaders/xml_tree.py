@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,15 +50,33 @@ _PROGRAMS = frozenset({"programlisting", "screen", "literallayout", "codeblock",
 """Elements whose line ends count."""
 _NOTES = frozenset({"footnote", "note", "fn"})
 _ITEMS = frozenset({"listitem", "item", "li"})
+_APART = _PARAGRAPHS | _ROWS | _CELLS | _TABLES | _ITEMS | {"div", "br", "lb", "title", "h1", "h2", "h3", "h4"}
+"""Elements that end a line, so that the words before and behind them are not one."""
+_INLINE = frozenset(
+    {
+        *("a", "abbr", "b", "big", "c", "code", "em", "emphasis", "ex", "hi", "i", "link", "phrase", "q", "s", "small"),
+        *("span", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "ulink", "w"),
+    }
+)
+"""Elements that may stand inside of a word."""
 _FORMAT_ATTRIBUTES = frozenset({"version", "schemaLocation", "noNamespaceSchemaLocation", "creator", "xmlns"})
 """Attributes of a root element that say of what format a file is."""
 _ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry"}
 """Root elements of feeds, and what their entries are called."""
 _CONTENTS = ("encoded", "content", "description", "summary")
 """Elements with an entry's text, the whole one first."""
+_PEOPLE = ("author", "creator", "contributor")
+"""Elements with a person's name, beside which an address may stand."""
 _DATES = ("pubdate", "updated", "published", "date", "lastbuilddate", "time")
 _MOST_ELEMENTS = 400_000
 """Elements of a file that is read as records; a guess."""
+_PREDEFINED = re.compile(r"&(?:amp|lt|gt|quot|apos);")
+_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
+"""A sign that an entity stands for others, which are not expanded."""
+_LONGEST_DECLARED = 200
+"""Characters of an entity that stands for words, such as a product's name; a guess."""
+_MOST_DECLARED = 1_000_000
+"""Characters that a file's entities stand for together; a guess."""
 
 
 def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -72,6 +91,7 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
         root = etree.fromstring(named_entities_resolved(read_bytes(path, max_bytes)), parser)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
+    _write_entities(root)
     if local(root) in _ENTRIES:
         yield from _entries(path, root)
         return
@@ -109,7 +129,10 @@ def _entries(path: Path, root: _Element) -> Iterator[Document]:
         fields: dict[str, list[str]] = {}
         for each in entry:
             name = local(each)
-            text = _text(each) or one_line(str(each.get("href") or each.get("term") or ""))
+            person = next((part for part in each if local(part) == "name"), None) if name in _PEOPLE else None
+            text = _text(each if person is None else person) or one_line(
+                str(each.get("href") or each.get("term") or "")
+            )
             if name and text:
                 fields.setdefault(name, []).append(text)
         body = next((" ".join(fields[name]) for name in _CONTENTS if name in fields), "")
@@ -129,6 +152,42 @@ def _entries(path: Path, root: _Element) -> Iterator[Document]:
             metadata={"url": fields["link"][0]} if fields.get("link") else {},
         )
         yield in_file(document, path, part=number)
+
+
+def _write_entities(root: _Element) -> None:
+    """Put what the file declares for an entity in its place, else its name: "&product;" inside of a sentence.
+
+    Only plain words are put in, so that nothing is fetched or expanded; no more than `_MOST_DECLARED` characters of
+    them, because a short reference can stand for many.
+    """
+    declared = _declared_words(root)
+    left = _MOST_DECLARED
+    for each in list(root.iter(etree.Entity)):
+        parent, before = each.getparent(), each.getprevious()
+        if parent is None:
+            continue
+        name = str(getattr(each, "name", ""))
+        words = declared.get(name, name)
+        words = words if len(words) <= left else name
+        left -= len(words)
+        words += each.tail or ""
+        if before is None:
+            parent.text = (parent.text or "") + words
+        else:
+            before.tail = (before.tail or "") + words
+        each.tail = None
+        parent.remove(each)
+
+
+def _declared_words(root: _Element) -> dict[str, str]:
+    """Return the entities that the file declares as plain words, by name."""
+    dtd = root.getroottree().docinfo.internalDTD
+    found = {}
+    for each in dtd.iterentities() if dtd is not None else ():
+        words = one_line(each.content or "")
+        if words and len(words) <= _LONGEST_DECLARED and "<" not in words and not _ENTITY.search(words):
+            found[str(each.name)] = _PREDEFINED.sub(lambda match: unescape(match[0]), words)
+    return found
 
 
 def _before(root: _Element) -> Iterator[_Element]:
@@ -175,8 +234,36 @@ def _is_mixed(element: _Element) -> bool:
 
 def _text(element: _Element) -> str:
     """Return all words inside an element on one line, without comments; those of a web page without its markup."""
-    text = "".join(str(part) for part in element.itertext(tag=etree.Element) if isinstance(part, str))
+    text = "".join(_pieces(element))
     return one_line(readable_text(text) if _MARKUP.search(text) else text)
+
+
+def _pieces(element: _Element) -> Iterator[str]:
+    """Yield the words inside an element, with a space where an element that is none of a line's begins or ends.
+
+    Where words stand directly before or after such an element, as in "(<year>1905</year>)", none is added, except
+    beside a paragraph or a cell.
+    """
+    last = ""  # The last sign, and what ended behind it: elements without a word between them.
+    ended = False
+    for event, each in etree.iterwalk(element, events=("start", "end", "comment")):
+        if event == "comment":
+            text = (each.tail or "") if each is not element else ""
+        elif event == "start":
+            text = each.text or ""
+            is_apart = local(each) in _APART or (ended and local(each) not in _INLINE)
+            if is_apart and last.isalnum() and each is not element:
+                yield " "
+                last = " "
+        else:
+            text = (each.tail or "") if each is not element else ""
+            if local(each) in _APART and last.isalnum():
+                yield " "
+                last = " "
+            ended = local(each) not in _INLINE
+        if text:
+            yield text
+            last, ended = text[-1], False
 
 
 def _value(element: _Element) -> Any:

@@ -127,6 +127,37 @@ def test_settings_in_xml_are_lines_and_rows(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ('"Frost &amp; Sons 3000"', "Frost & Sons 3000"),
+        ('SYSTEM "file:///etc/hostname"', "product"),
+        ('"one &#38;other; two"', "product"),
+        ('"' + "long " * 100 + '"', "product"),
+    ],
+    ids=["words", "file", "nested", "long"],
+)
+def test_entity_leaves_the_rest_of_its_sentence(tmp_path: Path, declared: str, words: str) -> None:
+    head = f'<!DOCTYPE book [<!ENTITY other "x"><!ENTITY product {declared}>]>'
+    found = lines(
+        tmp_path / "a.xml",
+        f"{head}<book><title>Tank</title><para>The &product; holds <emphasis>up to</emphasis> &product; or 40 litres."
+        "</para><para>Fill no more.</para></book>",
+    )
+    assert found == ["Tank", f"The {words} holds up to {words} or 40 litres.", "Fill no more."]
+
+
+def test_words_of_elements_beside_each_other_are_apart(tmp_path: Path) -> None:
+    (entry,) = documents(
+        tmp_path / "a.xml",
+        '<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>Hours</title><author><name>Ann Berg</name>'
+        "<email>ann@example.org</email></author><content><div><p>Closed on Monday</p><p>H<sub>2</sub>O is free "
+        "(<year>1905</year>)</p></div></content></entry></feed>",
+    )
+    assert entry.text == "Hours\n\nClosed on Monday H2O is free (1905)"
+    assert entry.authors == ("Ann Berg",)
+
+
 def test_route_keeps_its_places_and_counts_its_points(tmp_path: Path) -> None:
     (document,) = documents(
         tmp_path / "hike.gpx",
