@@ -7,7 +7,7 @@ TEI are, is read in its order. Comments stay. Points of tracks and outlines are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import unescape
 from itertools import islice
 from pathlib import Path
@@ -34,6 +34,8 @@ PROSE = 60
 _TITLES = ("title", "name", "head")
 _POINTS = frozenset({"trkpt", "rtept", "coord"})
 """Points of a track or route, of which a file has thousands."""
+_DESCRIPTIONS = ("name", "cmt", "desc")
+"""Elements with words about a point."""
 _COORDINATES = re.compile(r"[-\d.,;\s]{200,}")
 """A text of nothing but numbers, such as the outline of a place."""
 _MARKUP = re.compile(r"</\w{1,20}>|<br ?/?>|<p>")
@@ -60,7 +62,10 @@ _INLINE = frozenset(
 )
 """Elements that may stand inside of a word."""
 _FORMAT_ATTRIBUTES = frozenset({"version", "schemaLocation", "noNamespaceSchemaLocation", "creator", "xmlns"})
-"""Attributes of a root element that say of what format a file is."""
+"""Attributes of a root element that say of what format a file is; none of a record's inside of it."""
+_WRITTEN_BY = frozenset({"version", "creator"})
+"""Those that say something of the file itself, but in the formats that follow their version and a program's name."""
+_FORMATS = frozenset({"gpx", "kml", "osm", "svg", "rss", "feed", "RDF", "FictionBook", "opml"})
 _ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry"}
 """Root elements of feeds, and what their entries are called."""
 _CONTENTS = ("encoded", "content", "description", "summary")
@@ -92,8 +97,8 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
     _write_entities(root)
-    if local(root) in _ENTRIES:
-        yield from _entries(path, root)
+    if entries := [each for each in root.iter() if local(each) == _ENTRIES.get(local(root))]:
+        yield from _entries(path, entries)
         return
     report = ReadReport()
     _drop_points(root, report)
@@ -111,7 +116,9 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
     else:
         before = [f"Comment: {words}" for each in _before(root) if (words := one_line(each.text or ""))]
         for name in [each for each in root.attrib if str(each).rsplit("}", 1)[-1] in _FORMAT_ATTRIBUTES]:
-            del root.attrib[name]
+            value = root.attrib.pop(name)
+            if local(root) not in _FORMATS and str(name) in _WRITTEN_BY:
+                before.append(f"{name}: {one_line(str(value))}")
         value = _value(root)
         lines = list(json_lines(value if isinstance(value, dict) else {local(root): value}))
         text, sections = clean("\n".join([*before, *lines])), {}
@@ -122,9 +129,8 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
     yield file_document(path, text, title=title, date=date, metadata=sections, report=report)
 
 
-def _entries(path: Path, root: _Element) -> Iterator[Document]:
+def _entries(path: Path, entries: list[_Element]) -> Iterator[Document]:
     """Yield each entry of a feed as a document, its text under a line of its other fields."""
-    entries = [each for each in root.iter() if local(each) == _ENTRIES[local(root)]]
     for number, entry in enumerate(entries, 1):
         fields: dict[str, list[str]] = {}
         for each in entry:
@@ -135,13 +141,18 @@ def _entries(path: Path, root: _Element) -> Iterator[Document]:
             )
             if name and text:
                 fields.setdefault(name, []).append(text)
-        body = next((" ".join(fields[name]) for name in _CONTENTS if name in fields), "")
+        texts_of = {name: " ".join(fields[name]) for name in _CONTENTS if name in fields}
+        body = next(iter(texts_of.values()), "")
         date = next((found for name in _DATES for key in fields if key.lower() == name
                      if (found := iso_date(fields[key][0]))), None)  # fmt: skip
         others = {
             name: ", ".join(texts)
             for name, texts in fields.items()
-            if name.lower() not in (*_CONTENTS, *_DATES, "title", "creator", "author", "link", "guid", "id")
+            if (
+                texts_of[name] not in body
+                if name in texts_of
+                else name.lower() not in (*_DATES, "title", "creator", "author", "link", "guid", "id")
+            )
         }
         document = file_document(
             path,
@@ -203,18 +214,27 @@ def _own_title(element: _Element) -> str:
 
 def _drop_points(root: _Element, report: ReadReport) -> None:
     """Take the points of tracks and outlines out, and count them."""
-    points = [each for each in root.iter() if local(each) in _POINTS and len(each) < 8]
+    points = [each for each in root.iter() if local(each) in _POINTS and len(each) < 8 and not _is_described(each)]
     for each in points:
         parent = each.getparent()
         if parent is not None:
             parent.remove(each)
     if points:
-        report.leave_out(f"{len(points):,} points of tracks", "numbers alone say nothing in words")
+        report.leave_out(
+            f"{len(points):,} point{'s' * (len(points) > 1)} of tracks", "numbers alone say nothing in words"
+        )
     outlines = [each for each in root.iter() if local(each) and _COORDINATES.fullmatch(each.text or "")]
     for each in outlines:
         each.text = ""
     if outlines:
-        report.leave_out(f"{len(outlines):,} lists of coordinates", "numbers alone say nothing in words")
+        report.leave_out(
+            f"{len(outlines):,} list{'s' * (len(outlines) > 1)} of coordinates", "numbers alone say nothing in words"
+        )
+
+
+def _is_described(point: _Element) -> bool:
+    """Return whether a point of a route has words of its own, such as where to turn."""
+    return any(local(each) in _DESCRIPTIONS and re.search(r"[^\W\d_]", each.text or "") for each in point)
 
 
 def _is_prose(root: _Element) -> bool:
@@ -230,6 +250,19 @@ def _is_mixed(element: _Element) -> bool:
     return any(one_line(child.tail or "") for child in element) or (
         bool(one_line(element.text or "")) and any(local(child) for child in element)
     )
+
+
+def _words_between(element: _Element) -> list[str]:
+    """Return the words of an element's own, around the elements inside it; signs alone, such as a ";", are none."""
+    text = " ".join([element.text or "", *(child.tail or "" for child in element)])
+    return text.split() if any(char.isalnum() for char in text) else []
+
+
+def _is_record(element: _Element) -> bool:
+    """Return whether an element is none of a sentence: its words are in elements inside it, or in its attributes."""
+    if local(element) in _INLINE:
+        return False
+    return any(local(each) not in ("", *_INLINE) for each in element) or bool(element.attrib and not _text(element))
 
 
 def _text(element: _Element) -> str:
@@ -269,11 +302,23 @@ def _pieces(element: _Element) -> Iterator[str]:
 def _value(element: _Element) -> Any:
     """Return an element as JSON would have it: a text, or its attributes and what is inside it by name."""
     attributes = {str(name).rsplit("}", 1)[-1]: one_line(str(value)) for name, value in element.attrib.items()}
-    if len(element) == 0 or _is_mixed(element):
+    inner = [each for each in element if local(each)]
+    words = _words_between(element)
+    children: Iterable[_Element] = element
+    found: dict[str, Any] = {}
+    if not inner and (len(element) == 0 or words):
         text = _text(element)
         return {**attributes, "text": text} if attributes and text else attributes or text
-    found: dict[str, Any] = {}
-    for child in element:
+    if words:
+        is_sentence = not any(_is_record(each) for each in inner) or len(words) * 2 > len(_text(element).split())
+        found["text"] = [_text(element) if is_sentence else " ".join(words)]
+        if is_sentence:
+            children = [
+                each for each in inner if any(part.attrib and local(part) not in _INLINE for part in each.iter())
+            ]
+            if not attributes and not children:
+                return found["text"][0]
+    for child in children:
         if child.tag is etree.Comment:
             name, value = "comment", one_line(child.text or "")
         else:

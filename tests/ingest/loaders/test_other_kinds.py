@@ -117,6 +117,7 @@ def test_settings_in_xml_are_lines_and_rows(tmp_path: Path) -> None:
     )
     assert found == [
         "Comment: The key is with Petra",
+        "version: 3",
         "connector, name: intranet",
         "connector, port: 8443",
         "database, host: db-04.local",
@@ -156,6 +157,53 @@ def test_words_of_elements_beside_each_other_are_apart(tmp_path: Path) -> None:
     )
     assert entry.text == "Hours\n\nClosed on Monday H2O is free (1905)"
     assert entry.authors == ("Ann Berg",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '<orders><order id="7">Sent<item sku="A1"><name>Pump</name><price>40</price></item>'
+            '<item sku="B2"><name>Hose</name><price>12</price></item></order></orders>',
+            ["order, id: 7", "order, text: Sent", "order, item. | name: Pump | sku: A1 | price: 40",
+             "order, item. | name: Hose | sku: B2 | price: 12"],
+        ),
+        ('<hosts><host name="oak" port="1"/>;<host name="elm" port="2"/></hosts>',
+         ["host. | name: oak | port: 1", "name: elm | port: 2"]),
+        ('<a><fee>It costs <price currency="EUR">40</price> <b>a day</b>.</fee></a>',
+         ["fee, text: It costs 40 a day.", "fee, price, currency: EUR", "fee, price, text: 40"]),
+        ('<a><fee>It costs <b>40 euros</b>.</fee></a>', ["fee: It costs 40 euros."]),
+        ('<report version="3.1" creator="Anna Berg"><n>5</n></report>', ["version: 3.1", "creator: Anna Berg", "n: 5"]),
+        ('<RDF><Description about="u:1"><title>Tal</title><built>1905</built></Description></RDF>',
+         ["Description, about: u:1", "Description, title: Tal", "Description, built: 1905"]),
+    ],
+    ids=["words before records", "stray sign", "attribute inside a sentence", "sentence", "root", "RDF"],
+)  # fmt: skip
+def test_records_in_xml_keep_their_attributes(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert lines(tmp_path / "a.xml", text) == expected
+
+
+def test_summary_stands_beside_the_content_of_an_entry(tmp_path: Path) -> None:
+    entries = "<entry><title>A</title><summary>{}</summary><content>The pool opens at 8.</content></entry>"
+    first, second = documents(
+        tmp_path / "a.xml",
+        f"<feed>{entries.format('Monday is for swimmers.')}{entries.format('The pool opens')}</feed>",
+    )
+    assert first.text == "A\n\nsummary: Monday is for swimmers.\n\nThe pool opens at 8."
+    assert second.text == "A\n\nThe pool opens at 8."
+
+
+def test_points_of_a_route_keep_their_words(tmp_path: Path) -> None:
+    (document,) = documents(
+        tmp_path / "a.gpx",
+        '<gpx><rte><name>Walk</name><rtept lat="3" lon="4"><name>Mill</name><desc>Turn left</desc></rtept>'
+        '<rtept lat="5" lon="6"><name>Inn</name></rtept><rtept lat="7" lon="8"><name>003</name></rtept></rte></gpx>',
+    )
+    assert document.text.split("\n")[1:] == [
+        "rte, rtept. | name: Mill | lat: 3 | lon: 4 | desc: Turn left",
+        "rte, rtept. | name: Inn | lat: 5 | lon: 6",
+    ]
+    assert document.metadata[READ_REPORT]["left_out"][0]["what"] == "1 point of tracks"
 
 
 def test_route_keeps_its_places_and_counts_its_points(tmp_path: Path) -> None:
