@@ -129,6 +129,30 @@ def test_settings_in_xml_are_lines_and_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ({"text/html": "<p>Oven A: <b>310</b> loaves</p>", "text/plain": "<IPython.core.display.HTML object>"},
+         "Oven A: 310 loaves"),
+        ({"text/html": ["<p>Oven A: ", "310 loaves</p>"]}, "Oven A: 310 loaves"),
+        ({"text/html": "<pre>Oven</pre>", "text/plain": "Oven(loaves=310)"}, "```\nOven(loaves=310)\n```"),
+        ({"text/html": "<script>draw()</script>", "text/plain": "<Figure>"}, "```\n<Figure>\n```"),
+    ],
+    ids=["object", "no plain text", "plain text", "page without words"],
+)  # fmt: skip
+def test_output_as_a_page_has_its_words(tmp_path: Path, shown: dict[str, object], words: str) -> None:
+    cell = {"cell_type": "code", "source": "show()", "outputs": [{"output_type": "display_data", "data": shown}]}
+    (document,) = documents(tmp_path / "a.ipynb", json.dumps({"cells": [cell]}))
+    assert document.text == f"```\nshow()\n```\n\n{words}"
+
+
+def test_notebook_before_version_4_has_all_its_sheets(tmp_path: Path) -> None:
+    first = {"cells": [{"cell_type": "heading", "level": 2, "source": "Tides"}]}
+    second = {"cells": [{"cell_type": "code", "input": "1", "outputs": 5}, {"cell_type": "markdown", "source": "Ebb"}]}
+    (document,) = documents(tmp_path / "a.ipynb", json.dumps({"worksheets": [first, 5, second]}))
+    assert document.text == "## Tides\n\n```\n1\n```\n\nEbb"
+
+
+@pytest.mark.parametrize(
     ("declared", "words"),
     [
         ('"Frost &amp; Sons 3000"', "Frost & Sons 3000"),
