@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import lzma
+import zlib
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-from zipfile import ZipFile
+from zipfile import BadZipFile, ZipFile
 
 from preflight_rag.ingest.loaders import load_bytes
 from preflight_rag.ingest.loaders.fields import absolute
-from preflight_rag.ingest.loaders.files import SUFFIXES, suffix_of
-from preflight_rag.state.errors import DocumentError, EmptyDocument
+from preflight_rag.ingest.loaders.files import SUFFIXES, count_embedded, suffix_of
+from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
 if TYPE_CHECKING:
@@ -65,23 +68,38 @@ def embedded_documents(
         max_bytes: Largest size, after decompression, that is read.
     """
     names = archive.namelist()
-    charts = b"".join(archive.read(each) for each in names if each.startswith(f"{folder}/charts/_rels/"))
+    charts = b""
+    for name in [each for each in names if each.startswith(f"{folder}/charts/_rels/")]:
+        with suppress(DocumentError):
+            charts += _part(archive, name)
     documents: list[Document] = []
     taken: set[str] = set()
     for name in sorted(names):
         file = PurePosixPath(name).name
         if not name.startswith(f"{folder}/embeddings/") or f"embeddings/{file}".encode() in charts:
             continue
-        if len(taken) == MOST_ATTACHMENTS:
-            report.leave_out("more embedded files", f"of one document {MOST_ATTACHMENTS} are read")
-            break
         place = Path(absolute(path)) / own_name(file, taken)
+        if count_embedded(place) > MOST_ATTACHMENTS:
+            report.leave_out("more embedded files", f"of one document {MOST_ATTACHMENTS} are read, at all depths")
+            break
         try:
-            documents += attached_documents(path, place, archive.read(name), about or path.name, max_bytes)
+            documents += attached_documents(path, place, _part(archive, name), about or path.name, max_bytes)
             report.count("attachments")
         except DocumentError as error:
             report.leave_out(f"embedded file {place.name}", why_left_out(place, error))
     return documents
+
+
+def _part(archive: ZipFile, name: str) -> bytes:
+    """Return a file of an archive.
+
+    Raises:
+        UnreadableDocument: It is damaged, encrypted, or packed in a way that Python does not know.
+    """
+    try:
+        return archive.read(name)
+    except (BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+        raise UnreadableDocument(f"cannot be unpacked: {error}") from error
 
 
 def why_left_out(place: Path, error: DocumentError) -> str:

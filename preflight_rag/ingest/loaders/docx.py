@@ -27,10 +27,11 @@ from preflight_rag.ingest.loaders.fields import (
     one_line,
     people,
     title_like,
+    whole_number,
 )
 from preflight_rag.ingest.loaders.files import open_archive
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
-from preflight_rag.ingest.loaders.numbering import WordNumbering
+from preflight_rag.ingest.loaders.numbering import DEEPEST_LEVEL, WordNumbering
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, core_properties, local, parse_xml
 from preflight_rag.state.errors import UnreadableDocument
@@ -500,7 +501,8 @@ def _form_field(data: _Element) -> str:
     entries = [str(each.get(f"{_WORD}val", "")) for each in choices.iterchildren(f"{_WORD}listEntry")]
     chosen = choices.find(f"{_WORD}result")
     place = str(chosen.get(f"{_WORD}val", "0")) if chosen is not None else "0"
-    return entries[int(place)] if place.isdigit() and int(place) < len(entries) else ""
+    number = whole_number(place, len(entries))
+    return entries[number] if number < len(entries) else ""
 
 
 def _goes_on(cell: _Element) -> bool:
@@ -523,7 +525,7 @@ def _columns(cell: _Element) -> int:
     """Return how many columns a cell spans."""
     span = cell.find(f"{_WORD}tcPr/{_WORD}gridSpan")
     text = str(span.get(f"{_WORD}val", "1")) if span is not None else "1"
-    return int(text) if text.isdigit() else 1
+    return whole_number(text, 1)
 
 
 def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
@@ -540,8 +542,9 @@ def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
 def _list_depth(paragraph: _Element) -> int:
     """Return the level of a list item: by its numbering, else by a style such as "List Bullet 2"."""
     level = paragraph.find(f"{_WORD}pPr/{_WORD}numPr/{_WORD}ilvl")
-    if level is not None and str(level.get(f"{_WORD}val", "")).isdigit():
-        return int(level.get(f"{_WORD}val", "0"))
+    depth = whole_number(str(level.get(f"{_WORD}val", "")), -1, DEEPEST_LEVEL) if level is not None else -1
+    if depth >= 0:
+        return depth
     named = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
     number = re.search(r"[2-9]$", str(named.get(f"{_WORD}val", ""))) if named is not None else None
     return int(number[0]) - 1 if number else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from preflight_rag.ingest.loaders.fields import one_line
+from preflight_rag.ingest.loaders.fields import one_line, whole_number
 from preflight_rag.ingest.loaders.xml import local
 from preflight_rag.text.tables import table_lines
 
@@ -46,9 +46,9 @@ def _points(element: _Element | None) -> list[tuple[int, str]]:
     """Return `(place, text)` of the stored points inside an element."""
     found: list[tuple[int, str]] = []
     for point in element.iter(f"{_CHART}pt") if element is not None else ():
-        place, value = str(point.get("idx", "")), point.find(f"{_CHART}v")
-        if place.isdigit() and value is not None and value.text and len(found) < _MOST_POINTS:
-            found.append((int(place), _figure(one_line(value.text))))
+        place, value = whole_number(str(point.get("idx", "")), -1), point.find(f"{_CHART}v")
+        if place >= 0 and value is not None and value.text and len(found) < _MOST_POINTS:
+            found.append((place, _figure(one_line(value.text))))
     return found
 
 

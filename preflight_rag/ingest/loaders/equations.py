@@ -33,8 +33,9 @@ def _line(element: _Element, depth: int) -> str:
     if name == "t":
         return element.text or ""
     if name in _WRITERS:
-        parts = {local(each): _inner(each, depth) for each in element if not local(each).endswith("Pr")}
-        return _written(name, element, parts, depth)
+        # Each part is written once: twice at each depth would be 2 to the power of the depth.
+        parts = [(local(each), _inner(each, depth)) for each in element if not local(each).endswith("Pr")]
+        return _written(name, element, parts)
     return _inner(element, depth)
 
 
@@ -42,7 +43,8 @@ def _inner(element: _Element, depth: int) -> str:
     return "".join(_line(each, depth + 1) for each in element if local(each))
 
 
-def _written(name: str, element: _Element, parts: dict[str, str], depth: int) -> str:
+def _written(name: str, element: _Element, all_parts: list[tuple[str, str]]) -> str:
+    parts = dict(all_parts)
     base = parts.get("e", "")
     if name == "f":
         return f"{_grouped(parts.get('num', ''))}/{_grouped(parts.get('den', ''))}"
@@ -50,7 +52,7 @@ def _written(name: str, element: _Element, parts: dict[str, str], depth: int) ->
         degree = parts.get("deg", "").strip()
         return f"{raised(degree) if degree else ''}√{_grouped(base)}"
     if name == "d":
-        inner = _value(element, "sepChr", "|").join(_inner(each, depth) for each in element if local(each) == "e")
+        inner = _value(element, "sepChr", "|").join(text for part, text in all_parts if part == "e")
         return f"{_value(element, 'begChr', '(')}{inner}{_value(element, 'endChr', ')')}"
     if name == "nary":
         below, above = parts.get("sub", ""), parts.get("sup", "")

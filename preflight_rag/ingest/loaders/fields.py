@@ -25,6 +25,8 @@ _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _MOJIBAKE = re.compile("[\xc3-\xdf][\x80-\x9f]|[\xe0-\xef][\x80-\x9f][\x80-\xbf]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
+_LONGEST_NUMBER = 10
+"""Figures of a number that is read; int() refuses the ones of thousands."""
 _NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
 _BETWEEN_NAMES = re.compile(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++")
 _FORM = re.compile(
@@ -110,6 +112,12 @@ def tidy(text: str) -> str:
     """Return a clean text without trailing spaces, with at most one blank line in a row."""
     text = re.sub(r"(?<![^\S\n])[^\S\n]++\n", "\n", clean(text))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
+
+
+def whole_number(text: str, default: int, most: int = 999_999) -> int:
+    """Return the number that figures of a file spell; the default for other signs, and for more than is plausible."""
+    number = int(text) if len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdigit() else most + 1
+    return number if number <= most else default
 
 
 def one_line(text: object) -> str:

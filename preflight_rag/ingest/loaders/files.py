@@ -216,6 +216,7 @@ def opened(path: Path, max_bytes: int, folder: Path | None = None) -> Iterator[N
     except OSError as error:
         raise UnreadableDocument(f"{path} cannot be opened: {error.strerror or error}") from error
     places = _OPENED.__dict__.setdefault("places", {})
+    _OPENED.embedded = {}
     own = Path(f"/proc/self/fd/{number}")
     try:
         before = os.fstat(number)
@@ -250,6 +251,18 @@ def held_in_memory(path: Path, data: bytes) -> Iterator[None]:
         yield
     finally:
         contents.pop(path, None)
+
+
+def count_embedded(place: Path) -> int:
+    """Count a file inside of an office document, and return how many the outermost document has so far, at any depth.
+
+    Args:
+        place: The file's name below the path of the document that it is in.
+    """
+    outermost = next(iter(_OPENED.__dict__.get("contents", {})), place).parent
+    counts = _OPENED.__dict__.setdefault("embedded", {})
+    counts[outermost] = counts.get(outermost, 0) + 1
+    return cast("int", counts[outermost])
 
 
 def file_or_bytes(path: Path) -> Path | bytes:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.equations import mathml_line
-from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy
+from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
@@ -606,7 +606,11 @@ def _write_printed_tables(soup: BeautifulSoup) -> bool:
 def _write_equations(soup: BeautifulSoup) -> bool:
     """Put a line in the place of each equation in MathML, whose parts alone make three quarters 34."""
     found = False
+    inside: set[int] = set()
     for each in soup.find_all("math"):
+        if id(each) in inside:  # Of an equation within another one; each would be read once for each around it.
+            continue
+        inside |= {id(inner) for inner in each.find_all("math")}
         try:
             line = mathml_line(parse_xml(str(each).encode()))
         except XMLSyntaxError:
@@ -669,8 +673,7 @@ def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
 
 def _span(cell: Tag, name: str) -> int:
     """Return how many columns or rows a cell spans."""
-    text = str(cell.get(name, "1")).strip()
-    return int(text) if text.isdigit() else 1
+    return whole_number(str(cell.get(name, "1")).strip(), 1)
 
 
 def _main_text(page: str, soup: BeautifulSoup) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from preflight_rag.ingest.loaders.equations import mathml_line
-from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line
+from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.ingest.loaders.xml_tree import load_xml_tree
@@ -384,8 +384,7 @@ def _words(element: _Element) -> Iterator[str]:
 
 def _span(cell: _Element, name: str) -> int:
     """Return how many columns or rows a cell spans."""
-    text = str(cell.get(name, "1"))
-    return int(text) if text.isdigit() else 1
+    return whole_number(str(cell.get(name, "1")), 1)
 
 
 def _line(element: _Element | None) -> str:

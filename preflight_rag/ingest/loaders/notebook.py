@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from preflight_rag.ingest.loaders.encoding import decode
-from preflight_rag.ingest.loaders.fields import clean
+from preflight_rag.ingest.loaders.fields import clean, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.html import readable_text
 from preflight_rag.ingest.loaders.read_report import ReadReport
@@ -19,6 +19,8 @@ from preflight_rag.state.values import Document
 
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
 """What colours the words of a terminal."""
+_OBJECT = re.compile(r"<[\w.]{1,100}(?: [^<>\n]{0,200})?>")
+"""What Python shows for an object without words, as "<IPython.core.display.HTML object>" is."""
 _LONGEST_OUTPUT = 20_000
 """Characters of what a cell printed; a guess."""
 
@@ -34,9 +36,10 @@ def load_notebook(path: Path, max_bytes: int) -> Iterator[Document]:
     except (ValueError, RecursionError) as error:
         raise UnreadableDocument(f"{path} is no notebook: {error}") from error
     sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
-    holder = sheets[0] if isinstance(sheets, list) and sheets else notebook  # before version 4
-    cells = holder.get("cells") if isinstance(holder, dict) else None
-    if not isinstance(cells, list):
+    holders = sheets if isinstance(sheets, list) and sheets else [notebook]  # before version 4
+    lists = [found for each in holders if isinstance(each, dict) and isinstance(found := each.get("cells"), list)]
+    cells = [cell for each in lists for cell in each]
+    if not lists:
         raise UnreadableDocument(f"{path} is no notebook: it has no cells")
     report = ReadReport()
     blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, report) if block.strip()]
@@ -49,9 +52,12 @@ def _blocks(cell: Mapping[str, Any], report: ReadReport) -> Iterator[str]:
     report.count("cells")
     if cell.get("cell_type") == "code":
         yield _fenced(source)
+    elif cell.get("cell_type") == "heading":  # before version 4
+        yield f"{'#' * whole_number(str(cell.get('level')), 1, 6)} {source}"
     else:
         yield source
-    for output in cell.get("outputs") or ():
+    outputs = cell.get("outputs")
+    for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):
             yield _output(output, report)
 
@@ -67,13 +73,20 @@ def _output(output: Mapping[str, Any], report: ReadReport) -> str:
         return readable_text(page)
     if words := _joined(data.get("text/markdown")):
         return words
+    text = _COLOUR.sub("", _joined(data.get("text/plain") or data.get("text"))).strip("\n")
+    if page and (not text or _OBJECT.fullmatch(text)) and (words := readable_text(page)):
+        return _shortened(words, report)
     if any(str(name).startswith("image/") for name in data):
         report.count("pictures_without_text")
         return ""
-    text = _COLOUR.sub("", _joined(data.get("text/plain") or data.get("text"))).strip("\n")
+    return _fenced(_shortened(text, report))
+
+
+def _shortened(text: str, report: ReadReport) -> str:
+    """Return the beginning of a text that is longer than what is read of an output."""
     if len(text) > _LONGEST_OUTPUT:
         report.leave_out(f"{len(text) - _LONGEST_OUTPUT:,} characters that a cell printed", "it printed too many")
-    return _fenced(text[:_LONGEST_OUTPUT]) if text.strip() else ""
+    return text[:_LONGEST_OUTPUT]
 
 
 def _fenced(text: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from preflight_rag.ingest.loaders.fields import whole_number
 from preflight_rag.ingest.loaders.xml import local
 
 if TYPE_CHECKING:
@@ -22,7 +23,13 @@ _ROMAN = (
     *((9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
 )
 _LETTERS = 26
+_LARGEST_LETTERS = 780
+"""The last number in letters, 30 times "z"; a guess at what no list has."""
 _LARGEST_ROMAN = 4000
+DEEPEST_LEVEL = 20
+"""Levels of lists; OpenDocument has 10, Word 9."""
+_LONGEST_PATTERN = 200
+"""Characters of what a level writes around its number; a guess."""
 _DEEPEST_STYLES = 20
 """Styles that are based on each other; a guess at what no document has."""
 
@@ -75,7 +82,7 @@ class Counter:
 
 def in_kind(number: int, kind: str) -> str:
     """Return a number in figures, letters or Roman figures; in figures for a kind that is none of these."""
-    if kind in ("lowerLetter", "upperLetter") and number > 0:
+    if kind in ("lowerLetter", "upperLetter") and 0 < number <= _LARGEST_LETTERS:
         letter = chr(97 + (number - 1) % _LETTERS) * (1 + (number - 1) // _LETTERS)
         return letter if kind == "lowerLetter" else letter.upper()
     if kind in ("lowerRoman", "upperRoman") and 0 < number < _LARGEST_ROMAN:
@@ -109,21 +116,23 @@ class WordNumbering:
         for each in numbering:
             name = _value(each, "abstractNumId", own=True)
             if local(each) == "abstractNum":
-                levels = {_number(level, "ilvl"): _word_level(level) for level in each if local(level) == "lvl"}
+                levels = {_level(level): _word_level(level) for level in each if local(level) == "lvl"}
                 self._counters[name] = Counter(levels)
                 for level in each:
                     for style in level:
                         if local(style) == "pStyle":
-                            of_style[name, _value(style, "val", own=True)] = _number(level, "ilvl")
+                            of_style[name, _value(style, "val", own=True)] = _level(level)
             elif local(each) == "num":
                 number = _value(each, "numId", own=True)
                 self._abstract[number] = next((_value(part, "val", own=True) for part in each), "")
                 self._starts[number] = {
-                    _number(part, "ilvl"): int(_value(start, "val", own=True) or 1)
+                    _level(part): first
                     for part in each
                     if local(part) == "lvlOverride"
                     for start in part
-                    if local(start) == "startOverride" and _value(start, "val", own=True).isdigit()
+                    if local(start) == "startOverride"
+                    for first in [whole_number(_value(start, "val", own=True), -1)]
+                    if first >= 0
                 }
         self._read_styles(styles, of_style)
 
@@ -138,8 +147,8 @@ class WordNumbering:
                     break
                 style = _value(found[style], "basedOn")
             if numbered is not None and (number := _value(numbered, "numId")) not in ("", "0"):
-                level = of_style.get((self._abstract.get(number, ""), name), int(_value(numbered, "ilvl") or 0))
-                self._styles[name] = (number, level)
+                level = whole_number(_value(numbered, "ilvl"), 0, DEEPEST_LEVEL)
+                self._styles[name] = (number, of_style.get((self._abstract.get(number, ""), name), level))
 
     def label(self, paragraph: _Element) -> str:
         """Count a paragraph, and return its number as Word shows it; "" where it has none."""
@@ -149,7 +158,7 @@ class WordNumbering:
         number, level = self._styles.get(_value(properties, "pStyle"), ("", 0))
         if (own := _child(properties, "numPr")) is not None:
             number = _value(own, "numId") or number
-            level = int(_value(own, "ilvl") or level) if (_value(own, "ilvl") or "0").isdigit() else level
+            level = whole_number(_value(own, "ilvl"), level, DEEPEST_LEVEL)
         counter = self._counters.get(self._abstract.get(number, ""))
         if counter is None:
             return ""
@@ -159,11 +168,10 @@ class WordNumbering:
 
 
 def _word_level(level: _Element) -> Level:
-    start = _value(level, "start")
     return Level(
         _value(level, "numFmt") or "decimal",
-        _value(level, "lvlText"),
-        int(start) if start.isdigit() else 1,
+        _value(level, "lvlText")[:_LONGEST_PATTERN],
+        whole_number(_value(level, "start"), 1),
         any(local(each) == "isLgl" for each in level),
     )
 
@@ -183,9 +191,12 @@ def _value(element: _Element, name: str, *, own: bool = False) -> str:
     return next((str(value) for key, value in attributes if str(key).rsplit("}", 1)[-1] == wanted), "")
 
 
+def _level(element: _Element) -> int:
+    return whole_number(_value(element, "ilvl", own=True), 0, DEEPEST_LEVEL)
+
+
 def _number(element: _Element, name: str) -> int:
-    text = _value(element, name, own=True)
-    return int(text) if text.isdigit() else 0
+    return whole_number(_value(element, name, own=True), 0)
 
 
 _ODF_KINDS = {"1": "decimal", "a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
@@ -215,7 +226,8 @@ class OdfNumbering:
         """Count a heading, and return its number; "" without one."""
         if _value(element, "is-list-header", own=True) == "true":
             return ""
-        return self._outline.next(max(0, _number(element, "outline-level") - 1))
+        level = whole_number(_value(element, "outline-level", own=True), 1, DEEPEST_LEVEL)
+        return self._outline.next(max(0, level - 1))
 
     def counter(self, outer: _Element) -> Counter:
         """Return the counter of an outermost list, which goes on with another one where the file says so."""
@@ -233,11 +245,11 @@ class OdfNumbering:
 def _odf_levels(style: _Element) -> dict[int, Level]:
     found = {}
     for each in style:
-        depth = _number(each, "level") - 1
+        depth = whole_number(_value(each, "level", own=True), 0, DEEPEST_LEVEL) - 1
         kind = _ODF_KINDS.get(_value(each, "num-format", own=True), "none")
         kind = "bullet" if "number" not in local(each) and "outline" not in local(each) else kind
         shown = max(1, _number(each, "display-levels"))
         places = ".".join(f"%{place}" for place in range(max(1, depth + 2 - shown), depth + 2))
         pattern = f"{_value(each, 'num-prefix', own=True)}{places}{_value(each, 'num-suffix', own=True)}"
-        found[depth] = Level(kind, pattern, _number(each, "start-value") or 1)
+        found[depth] = Level(kind, pattern[:_LONGEST_PATTERN], _number(each, "start-value") or 1)
     return found

@@ -18,6 +18,7 @@ from preflight_rag.ingest.loaders.fields import (
     one_line,
     people,
     title_like,
+    whole_number,
 )
 from preflight_rag.ingest.loaders.files import open_archive
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
@@ -49,6 +50,8 @@ _ABOVE = re.compile(r"super|[1-9]\d?%")
 """How a style's `text-position` begins that puts characters above the line: "super 58%", "33% 58%"."""
 _LONGEST_LABEL = 60
 """Characters of a row's label beside a note; a guess."""
+_MOST_CELLS = 99_999_999
+"""Cells or rows that one may stand for; programs repeat the last row of a sheet up to its end, a million times."""
 _MOST_REPEATED = 100
 """Blank rows and columns up to a sheet's end are written as one that is repeated; filled ones rarely are. A guess."""
 
@@ -239,8 +242,8 @@ class _Lists:
         elif node.tag == f"{_TEXT}list-item":
             self._depth = depth + 1
             if any(local(each) in ("p", "h") for each in node):
-                start = str(node.get(f"{_TEXT}start-value", ""))
-                self._label = self._counter.next(depth, int(start) if start.isdigit() else None)
+                start = whole_number(str(node.get(f"{_TEXT}start-value", "")), -1)
+                self._label = self._counter.next(depth, start if start >= 0 else None)
 
     def label_of(self, node: _Element) -> str:
         """Return the number of a paragraph or heading, which the next paragraph of its item has not."""
@@ -473,8 +476,7 @@ def _header_rows(table: _Element) -> int | None:
 
 def _number(element: _Element, name: str) -> int:
     """Return a number in an attribute of a table; 1 without one."""
-    text = str(element.get(f"{_TABLE}{name}", "1"))
-    return int(text) if text.isdigit() else 1
+    return whole_number(str(element.get(f"{_TABLE}{name}", "1")), 1, _MOST_CELLS)
 
 
 def _text(element: _Element) -> str:

@@ -10,7 +10,15 @@ from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.attachments import embedded_documents
 from preflight_rag.ingest.loaders.drawings import diagram_text
-from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, link_lines, one_line, people
+from preflight_rag.ingest.loaders.fields import (
+    clean,
+    file_document,
+    iso_date,
+    link_lines,
+    one_line,
+    people,
+    whole_number,
+)
 from preflight_rag.ingest.loaders.files import Pages, open_archive, open_file
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
 from preflight_rag.ingest.loaders.numbering import Counter, Level
@@ -188,7 +196,7 @@ def _number(paragraph: Any, counters: dict[int, Counter]) -> str:
     start = str(mark.get("startAt") or "1")
     name = next((name for begin, name in _NUMBERS if kind.startswith(begin)), "decimal")
     pattern = "(%1)" if kind.endswith("ParenBoth") else "%1)" if kind.endswith("ParenR") else "%1."
-    counter = counters.setdefault(level, Counter({0: Level(name, pattern, int(start) if start.isdigit() else 1)}))
+    counter = counters.setdefault(level, Counter({0: Level(name, pattern, whole_number(start, 1))}))
     return counter.next(0)
 
 

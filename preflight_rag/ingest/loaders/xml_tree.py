@@ -7,7 +7,8 @@ TEI are, is read in its order. Comments stay. Points of tracks and outlines are 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from html import unescape
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,8 @@ PROSE = 60
 _TITLES = ("title", "name", "head")
 _POINTS = frozenset({"trkpt", "rtept", "coord"})
 """Points of a track or route, of which a file has thousands."""
+_DESCRIPTIONS = ("name", "cmt", "desc")
+"""Elements with words about a point."""
 _COORDINATES = re.compile(r"[-\d.,;\s]{200,}")
 """A text of nothing but numbers, such as the outline of a place."""
 _MARKUP = re.compile(r"</\w{1,20}>|<br ?/?>|<p>")
@@ -49,15 +52,36 @@ _PROGRAMS = frozenset({"programlisting", "screen", "literallayout", "codeblock",
 """Elements whose line ends count."""
 _NOTES = frozenset({"footnote", "note", "fn"})
 _ITEMS = frozenset({"listitem", "item", "li"})
+_APART = _PARAGRAPHS | _ROWS | _CELLS | _TABLES | _ITEMS | {"div", "br", "lb", "title", "h1", "h2", "h3", "h4"}
+"""Elements that end a line, so that the words before and behind them are not one."""
+_INLINE = frozenset(
+    {
+        *("a", "abbr", "b", "big", "c", "code", "em", "emphasis", "ex", "hi", "i", "link", "phrase", "q", "s", "small"),
+        *("span", "strong", "sub", "subscript", "sup", "superscript", "tt", "u", "ulink", "w"),
+    }
+)
+"""Elements that may stand inside of a word."""
 _FORMAT_ATTRIBUTES = frozenset({"version", "schemaLocation", "noNamespaceSchemaLocation", "creator", "xmlns"})
-"""Attributes of a root element that say of what format a file is."""
+"""Attributes of a root element that say of what format a file is; none of a record's inside of it."""
+_WRITTEN_BY = frozenset({"version", "creator"})
+"""Those that say something of the file itself, but in the formats that follow their version and a program's name."""
+_FORMATS = frozenset({"gpx", "kml", "osm", "svg", "rss", "feed", "RDF", "FictionBook", "opml"})
 _ENTRIES = {"rss": "item", "RDF": "item", "feed": "entry"}
 """Root elements of feeds, and what their entries are called."""
 _CONTENTS = ("encoded", "content", "description", "summary")
 """Elements with an entry's text, the whole one first."""
+_PEOPLE = ("author", "creator", "contributor")
+"""Elements with a person's name, beside which an address may stand."""
 _DATES = ("pubdate", "updated", "published", "date", "lastbuilddate", "time")
 _MOST_ELEMENTS = 400_000
 """Elements of a file that is read as records; a guess."""
+_PREDEFINED = re.compile(r"&(?:amp|lt|gt|quot|apos);")
+_ENTITY = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)")
+"""A sign that an entity stands for others, which are not expanded."""
+_LONGEST_DECLARED = 200
+"""Characters of an entity that stands for words, such as a product's name; a guess."""
+_MOST_DECLARED = 1_000_000
+"""Characters that a file's entities stand for together; a guess."""
 
 
 def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -72,8 +96,9 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
         root = etree.fromstring(named_entities_resolved(read_bytes(path, max_bytes)), parser)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is not well-formed XML: {error}") from error
-    if local(root) in _ENTRIES:
-        yield from _entries(path, root)
+    _write_entities(root)
+    if entries := [each for each in root.iter() if local(each) == _ENTRIES.get(local(root))]:
+        yield from _entries(path, entries)
         return
     report = ReadReport()
     _drop_points(root, report)
@@ -91,7 +116,9 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
     else:
         before = [f"Comment: {words}" for each in _before(root) if (words := one_line(each.text or ""))]
         for name in [each for each in root.attrib if str(each).rsplit("}", 1)[-1] in _FORMAT_ATTRIBUTES]:
-            del root.attrib[name]
+            value = root.attrib.pop(name)
+            if local(root) not in _FORMATS and str(name) in _WRITTEN_BY:
+                before.append(f"{name}: {one_line(str(value))}")
         value = _value(root)
         lines = list(json_lines(value if isinstance(value, dict) else {local(root): value}))
         text, sections = clean("\n".join([*before, *lines])), {}
@@ -102,23 +129,30 @@ def load_xml_tree(path: Path, max_bytes: int) -> Iterator[Document]:
     yield file_document(path, text, title=title, date=date, metadata=sections, report=report)
 
 
-def _entries(path: Path, root: _Element) -> Iterator[Document]:
+def _entries(path: Path, entries: list[_Element]) -> Iterator[Document]:
     """Yield each entry of a feed as a document, its text under a line of its other fields."""
-    entries = [each for each in root.iter() if local(each) == _ENTRIES[local(root)]]
     for number, entry in enumerate(entries, 1):
         fields: dict[str, list[str]] = {}
         for each in entry:
             name = local(each)
-            text = _text(each) or one_line(str(each.get("href") or each.get("term") or ""))
+            person = next((part for part in each if local(part) == "name"), None) if name in _PEOPLE else None
+            text = _text(each if person is None else person) or one_line(
+                str(each.get("href") or each.get("term") or "")
+            )
             if name and text:
                 fields.setdefault(name, []).append(text)
-        body = next((" ".join(fields[name]) for name in _CONTENTS if name in fields), "")
+        texts_of = {name: " ".join(fields[name]) for name in _CONTENTS if name in fields}
+        body = next(iter(texts_of.values()), "")
         date = next((found for name in _DATES for key in fields if key.lower() == name
                      if (found := iso_date(fields[key][0]))), None)  # fmt: skip
         others = {
             name: ", ".join(texts)
             for name, texts in fields.items()
-            if name.lower() not in (*_CONTENTS, *_DATES, "title", "creator", "author", "link", "guid", "id")
+            if (
+                texts_of[name] not in body
+                if name in texts_of
+                else name.lower() not in (*_DATES, "title", "creator", "author", "link", "guid", "id")
+            )
         }
         document = file_document(
             path,
@@ -129,6 +163,42 @@ def _entries(path: Path, root: _Element) -> Iterator[Document]:
             metadata={"url": fields["link"][0]} if fields.get("link") else {},
         )
         yield in_file(document, path, part=number)
+
+
+def _write_entities(root: _Element) -> None:
+    """Put what the file declares for an entity in its place, else its name: "&product;" inside of a sentence.
+
+    Only plain words are put in, so that nothing is fetched or expanded; no more than `_MOST_DECLARED` characters of
+    them, because a short reference can stand for many.
+    """
+    declared = _declared_words(root)
+    left = _MOST_DECLARED
+    for each in list(root.iter(etree.Entity)):
+        parent, before = each.getparent(), each.getprevious()
+        if parent is None:
+            continue
+        name = str(getattr(each, "name", ""))
+        words = declared.get(name, name)
+        words = words if len(words) <= left else name
+        left -= len(words)
+        words += each.tail or ""
+        if before is None:
+            parent.text = (parent.text or "") + words
+        else:
+            before.tail = (before.tail or "") + words
+        each.tail = None
+        parent.remove(each)
+
+
+def _declared_words(root: _Element) -> dict[str, str]:
+    """Return the entities that the file declares as plain words, by name."""
+    dtd = root.getroottree().docinfo.internalDTD
+    found = {}
+    for each in dtd.iterentities() if dtd is not None else ():
+        words = one_line(each.content or "")
+        if words and len(words) <= _LONGEST_DECLARED and "<" not in words and not _ENTITY.search(words):
+            found[str(each.name)] = _PREDEFINED.sub(lambda match: unescape(match[0]), words)
+    return found
 
 
 def _before(root: _Element) -> Iterator[_Element]:
@@ -144,18 +214,27 @@ def _own_title(element: _Element) -> str:
 
 def _drop_points(root: _Element, report: ReadReport) -> None:
     """Take the points of tracks and outlines out, and count them."""
-    points = [each for each in root.iter() if local(each) in _POINTS and len(each) < 8]
+    points = [each for each in root.iter() if local(each) in _POINTS and len(each) < 8 and not _is_described(each)]
     for each in points:
         parent = each.getparent()
         if parent is not None:
             parent.remove(each)
     if points:
-        report.leave_out(f"{len(points):,} points of tracks", "numbers alone say nothing in words")
+        report.leave_out(
+            f"{len(points):,} point{'s' * (len(points) > 1)} of tracks", "numbers alone say nothing in words"
+        )
     outlines = [each for each in root.iter() if local(each) and _COORDINATES.fullmatch(each.text or "")]
     for each in outlines:
         each.text = ""
     if outlines:
-        report.leave_out(f"{len(outlines):,} lists of coordinates", "numbers alone say nothing in words")
+        report.leave_out(
+            f"{len(outlines):,} list{'s' * (len(outlines) > 1)} of coordinates", "numbers alone say nothing in words"
+        )
+
+
+def _is_described(point: _Element) -> bool:
+    """Return whether a point of a route has words of its own, such as where to turn."""
+    return any(local(each) in _DESCRIPTIONS and re.search(r"[^\W\d_]", each.text or "") for each in point)
 
 
 def _is_prose(root: _Element) -> bool:
@@ -173,20 +252,73 @@ def _is_mixed(element: _Element) -> bool:
     )
 
 
+def _words_between(element: _Element) -> list[str]:
+    """Return the words of an element's own, around the elements inside it; signs alone, such as a ";", are none."""
+    text = " ".join([element.text or "", *(child.tail or "" for child in element)])
+    return text.split() if any(char.isalnum() for char in text) else []
+
+
+def _is_record(element: _Element) -> bool:
+    """Return whether an element is none of a sentence: its words are in elements inside it, or in its attributes."""
+    if local(element) in _INLINE:
+        return False
+    return any(local(each) not in ("", *_INLINE) for each in element) or bool(element.attrib and not _text(element))
+
+
 def _text(element: _Element) -> str:
     """Return all words inside an element on one line, without comments; those of a web page without its markup."""
-    text = "".join(str(part) for part in element.itertext(tag=etree.Element) if isinstance(part, str))
+    text = "".join(_pieces(element))
     return one_line(readable_text(text) if _MARKUP.search(text) else text)
+
+
+def _pieces(element: _Element) -> Iterator[str]:
+    """Yield the words inside an element, with a space where an element that is none of a line's begins or ends.
+
+    Where words stand directly before or after such an element, as in "(<year>1905</year>)", none is added, except
+    beside a paragraph or a cell.
+    """
+    last = ""  # The last sign, and what ended behind it: elements without a word between them.
+    ended = False
+    for event, each in etree.iterwalk(element, events=("start", "end", "comment")):
+        if event == "comment":
+            text = (each.tail or "") if each is not element else ""
+        elif event == "start":
+            text = each.text or ""
+            is_apart = local(each) in _APART or (ended and local(each) not in _INLINE)
+            if is_apart and last.isalnum() and each is not element:
+                yield " "
+                last = " "
+        else:
+            text = (each.tail or "") if each is not element else ""
+            if local(each) in _APART and last.isalnum():
+                yield " "
+                last = " "
+            ended = local(each) not in _INLINE
+        if text:
+            yield text
+            last, ended = text[-1], False
 
 
 def _value(element: _Element) -> Any:
     """Return an element as JSON would have it: a text, or its attributes and what is inside it by name."""
     attributes = {str(name).rsplit("}", 1)[-1]: one_line(str(value)) for name, value in element.attrib.items()}
-    if len(element) == 0 or _is_mixed(element):
+    inner = [each for each in element if local(each)]
+    words = _words_between(element)
+    children: Iterable[_Element] = element
+    found: dict[str, Any] = {}
+    if not inner and (len(element) == 0 or words):
         text = _text(element)
         return {**attributes, "text": text} if attributes and text else attributes or text
-    found: dict[str, Any] = {}
-    for child in element:
+    if words:
+        is_sentence = not any(_is_record(each) for each in inner) or len(words) * 2 > len(_text(element).split())
+        found["text"] = [_text(element) if is_sentence else " ".join(words)]
+        if is_sentence:
+            children = [
+                each for each in inner if any(part.attrib and local(part) not in _INLINE for part in each.iter())
+            ]
+            if not attributes and not children:
+                return found["text"][0]
+    for child in children:
         if child.tag is etree.Comment:
             name, value = "comment", one_line(child.text or "")
         else:

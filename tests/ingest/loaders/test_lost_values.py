@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders import equations, html, load
 from preflight_rag.ingest.loaders.read_report import READ_REPORT
+from preflight_rag.ingest.loaders.xml import local, parse_xml
 from preflight_rag.state.values import Document
 
 MADE = Path(__file__).parents[2] / "made_files" / "kinds"
@@ -29,6 +30,24 @@ def test_equation_says_what_is_above_and_what_below(kind: str) -> None:
     assert "Threequartersare3/4andx²+√(a+b)=(a+1)/(2(b−c))" in text
     assert "∑_(i=1)" in text
     assert "i¹⁰" in text
+
+
+def test_each_bracket_of_an_equation_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_parts = []
+    monkeypatch.setattr(equations, "local", lambda element: read_parts.append(element) or local(element))
+    math = "<d><e><t>x</t></e><e><t>y</t></e></d>"
+    for _ in range(12):
+        math = f"<d><e>{math}</e></d>"
+    assert equations.equation(parse_xml(math.encode())) == "(" * 13 + "x|y" + ")" * 13
+    assert len(read_parts) < 500  # 2 ** 12 and more, if each bracket reads its part twice
+
+
+def test_equations_within_each_other_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+    monkeypatch.setattr(html, "parse_xml", lambda data: parsed.append(data) or parse_xml(data))
+    assert "So x = 4." in html.readable_text("<p>So " + "<math><mrow>" * 15 + "<mi>x</mi><mo>=</mo><mn>4</mn>"
+                                             + "</mrow></math>" * 15 + ".</p>")  # fmt: skip
+    assert len(parsed) == 1
 
 
 def test_formulas_that_a_program_left_to_others_are_computed() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from whole_documents import WORD, word
 
 from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.fields import whole_number
 from preflight_rag.ingest.loaders.numbering import Counter, Level, in_kind
 from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Document
@@ -74,6 +76,39 @@ def test_what_is_struck_out_is_left_out_and_reported(kind: str) -> None:
 )
 def test_numbers_are_written_in_their_kind(number: int, kind: str, text: str) -> None:
     assert in_kind(number, kind) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("7", 7), ("007", 7), ("²", 1), ("٣", 1), ("abc", 1), ("", 1), ("-4", 1), ("7" * 5_000, 1), ("1000000", 1)],
+)
+def test_numbers_of_a_file_are_read_where_they_are_plausible(text: str, number: int) -> None:
+    assert whole_number(text, 1) == number
+
+
+LEVEL = '<w:lvl w:ilvl="{}"><w:start w:val="{}"/><w:numFmt w:val="{}"/><w:lvlText w:val="%1)"/></w:lvl>'
+
+
+@pytest.mark.parametrize(
+    ("level", "start", "kind", "text"),
+    [
+        *(("0", "3", "lowerLetter", "c) Sweep\nd) Lock"), ("0", "²", "decimal", "1) Sweep\n2) Lock")),
+        ("0", "9" * 5_000, "lowerLetter", "a) Sweep\nb) Lock"),
+        ("0", "999998", "lowerLetter", "999998) Sweep\n999999) Lock"),
+        *(("abc", "1", "decimal", "1) Sweep\n2) Lock"), ("90000000", "1", "decimal", "1) Sweep\n2) Lock")),
+    ],
+)
+def test_implausible_numbers_of_a_list_are_ignored(
+    tmp_path: Path, level: str, start: str, kind: str, text: str
+) -> None:
+    numbered = f'<w:pPr><w:numPr><w:ilvl w:val="{level}"/><w:numId w:val="1"/></w:numPr></w:pPr>'
+    body = "".join(f"<w:p>{numbered}<w:r><w:t>{words}</w:t></w:r></w:p>" for words in ("Sweep", "Lock"))
+    lists = f'<w:abstractNum w:abstractNumId="0">{LEVEL.format(level, start, kind)}</w:abstractNum>'
+    lists += '<w:num w:numId="1"><w:abstractNumId w:val="0"/></w:num>'
+    path = word(tmp_path / "a.docx", body, more={"word/numbering.xml": f"<w:numbering {WORD}>{lists}</w:numbering>"})
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    assert document.text == text
 
 
 def test_inner_level_begins_anew_below_the_next_outer_one() -> None:

@@ -57,6 +57,26 @@ def test_transcript_names_who_speaks(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cues", "words"),
+    [
+        ((("1.0", "2.0", "Is the bridge safe?", "No."), ("2.5", "4.0", "Is the road safe?", "No.")),
+         "Is the bridge safe? No. Is the road safe? No."),
+        ((("1.0", "2.0", "Is the bridge safe?", "No."), ("2.0", "4.0", "Is the road safe?", "No.")),
+         "Is the bridge safe? No. Is the road safe? No."),
+        ((("1.0", "2.0", "Safe?", "No."), ("3.0", "4.0", "No.")), "Safe? No. No."),
+        ((("1.0", "2.0", "The bridge"), ("2.0", "3.0", "The bridge", "is closed"),
+          ("3.0", "3.1", "is closed"), ("3.1", "4.0", "is closed", "until June.")),
+         "The bridge is closed until June."),
+        ((("1.0", "2.0", "Live <00:01.500><c>words</c>"), ("2.0", "3.0", "Live words", "roll.")), "Live words roll."),
+    ],
+    ids=["question before", "question before, no pause", "again after a pause", "rolling", "rolling, with marks"],
+)  # fmt: skip
+def test_only_rolling_captions_are_read_once(tmp_path: Path, cues: tuple[tuple[str, ...], ...], words: str) -> None:
+    blocks = [f"00:0{begins}00 --> 00:0{ends}00\n" + "\n".join(spoken) for begins, ends, *spoken in cues]
+    assert lines(tmp_path / "a.vtt", "WEBVTT\n\n" + "\n\n".join(blocks)) == [f"[0:00:01] {words}"]
+
+
 def test_subtitles_without_times_are_refused_with_the_way_out(tmp_path: Path) -> None:
     (tmp_path / "notes.srt").write_text("Only words.")
     with pytest.raises(UnreadableDocument, match="no times of subtitles, such as 00:00:04,500"):
@@ -97,6 +117,7 @@ def test_settings_in_xml_are_lines_and_rows(tmp_path: Path) -> None:
     )
     assert found == [
         "Comment: The key is with Petra",
+        "version: 3",
         "connector, name: intranet",
         "connector, port: 8443",
         "database, host: db-04.local",
@@ -105,6 +126,108 @@ def test_settings_in_xml_are_lines_and_rows(tmp_path: Path) -> None:
         "users, user. | name: Adele Kron | id: u1 | role: auditor",
         "users, user. | name: Bo Berg | id: u2 | role: operator",
     ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "words"),
+    [
+        ({"text/html": "<p>Oven A: <b>310</b> loaves</p>", "text/plain": "<IPython.core.display.HTML object>"},
+         "Oven A: 310 loaves"),
+        ({"text/html": ["<p>Oven A: ", "310 loaves</p>"]}, "Oven A: 310 loaves"),
+        ({"text/html": "<pre>Oven</pre>", "text/plain": "Oven(loaves=310)"}, "```\nOven(loaves=310)\n```"),
+        ({"text/html": "<script>draw()</script>", "text/plain": "<Figure>"}, "```\n<Figure>\n```"),
+    ],
+    ids=["object", "no plain text", "plain text", "page without words"],
+)  # fmt: skip
+def test_output_as_a_page_has_its_words(tmp_path: Path, shown: dict[str, object], words: str) -> None:
+    cell = {"cell_type": "code", "source": "show()", "outputs": [{"output_type": "display_data", "data": shown}]}
+    (document,) = documents(tmp_path / "a.ipynb", json.dumps({"cells": [cell]}))
+    assert document.text == f"```\nshow()\n```\n\n{words}"
+
+
+def test_notebook_before_version_4_has_all_its_sheets(tmp_path: Path) -> None:
+    first = {"cells": [{"cell_type": "heading", "level": 2, "source": "Tides"}]}
+    second = {"cells": [{"cell_type": "code", "input": "1", "outputs": 5}, {"cell_type": "markdown", "source": "Ebb"}]}
+    (document,) = documents(tmp_path / "a.ipynb", json.dumps({"worksheets": [first, 5, second]}))
+    assert document.text == "## Tides\n\n```\n1\n```\n\nEbb"
+
+
+@pytest.mark.parametrize(
+    ("declared", "words"),
+    [
+        ('"Frost &amp; Sons 3000"', "Frost & Sons 3000"),
+        ('SYSTEM "file:///etc/hostname"', "product"),
+        ('"one &#38;other; two"', "product"),
+        ('"' + "long " * 100 + '"', "product"),
+    ],
+    ids=["words", "file", "nested", "long"],
+)
+def test_entity_leaves_the_rest_of_its_sentence(tmp_path: Path, declared: str, words: str) -> None:
+    head = f'<!DOCTYPE book [<!ENTITY other "x"><!ENTITY product {declared}>]>'
+    found = lines(
+        tmp_path / "a.xml",
+        f"{head}<book><title>Tank</title><para>The &product; holds <emphasis>up to</emphasis> &product; or 40 litres."
+        "</para><para>Fill no more.</para></book>",
+    )
+    assert found == ["Tank", f"The {words} holds up to {words} or 40 litres.", "Fill no more."]
+
+
+def test_words_of_elements_beside_each_other_are_apart(tmp_path: Path) -> None:
+    (entry,) = documents(
+        tmp_path / "a.xml",
+        '<feed xmlns="http://www.w3.org/2005/Atom"><entry><title>Hours</title><author><name>Ann Berg</name>'
+        "<email>ann@example.org</email></author><content><div><p>Closed on Monday</p><p>H<sub>2</sub>O is free "
+        "(<year>1905</year>)</p></div></content></entry></feed>",
+    )
+    assert entry.text == "Hours\n\nClosed on Monday H2O is free (1905)"
+    assert entry.authors == ("Ann Berg",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            '<orders><order id="7">Sent<item sku="A1"><name>Pump</name><price>40</price></item>'
+            '<item sku="B2"><name>Hose</name><price>12</price></item></order></orders>',
+            ["order, id: 7", "order, text: Sent", "order, item. | name: Pump | sku: A1 | price: 40",
+             "order, item. | name: Hose | sku: B2 | price: 12"],
+        ),
+        ('<hosts><host name="oak" port="1"/>;<host name="elm" port="2"/></hosts>',
+         ["host. | name: oak | port: 1", "name: elm | port: 2"]),
+        ('<a><fee>It costs <price currency="EUR">40</price> <b>a day</b>.</fee></a>',
+         ["fee, text: It costs 40 a day.", "fee, price, currency: EUR", "fee, price, text: 40"]),
+        ('<a><fee>It costs <b>40 euros</b>.</fee></a>', ["fee: It costs 40 euros."]),
+        ('<report version="3.1" creator="Anna Berg"><n>5</n></report>', ["version: 3.1", "creator: Anna Berg", "n: 5"]),
+        ('<RDF><Description about="u:1"><title>Tal</title><built>1905</built></Description></RDF>',
+         ["Description, about: u:1", "Description, title: Tal", "Description, built: 1905"]),
+    ],
+    ids=["words before records", "stray sign", "attribute inside a sentence", "sentence", "root", "RDF"],
+)  # fmt: skip
+def test_records_in_xml_keep_their_attributes(tmp_path: Path, text: str, expected: list[str]) -> None:
+    assert lines(tmp_path / "a.xml", text) == expected
+
+
+def test_summary_stands_beside_the_content_of_an_entry(tmp_path: Path) -> None:
+    entries = "<entry><title>A</title><summary>{}</summary><content>The pool opens at 8.</content></entry>"
+    first, second = documents(
+        tmp_path / "a.xml",
+        f"<feed>{entries.format('Monday is for swimmers.')}{entries.format('The pool opens')}</feed>",
+    )
+    assert first.text == "A\n\nsummary: Monday is for swimmers.\n\nThe pool opens at 8."
+    assert second.text == "A\n\nThe pool opens at 8."
+
+
+def test_points_of_a_route_keep_their_words(tmp_path: Path) -> None:
+    (document,) = documents(
+        tmp_path / "a.gpx",
+        '<gpx><rte><name>Walk</name><rtept lat="3" lon="4"><name>Mill</name><desc>Turn left</desc></rtept>'
+        '<rtept lat="5" lon="6"><name>Inn</name></rtept><rtept lat="7" lon="8"><name>003</name></rtept></rte></gpx>',
+    )
+    assert document.text.split("\n")[1:] == [
+        "rte, rtept. | name: Mill | lat: 3 | lon: 4 | desc: Turn left",
+        "rte, rtept. | name: Inn | lat: 5 | lon: 6",
+    ]
+    assert document.metadata[READ_REPORT]["left_out"][0]["what"] == "1 point of tracks"
 
 
 def test_route_keeps_its_places_and_counts_its_points(tmp_path: Path) -> None:

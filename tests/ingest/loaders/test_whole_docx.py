@@ -3,6 +3,7 @@
 # ruff: noqa: E501 -- markup and what mail programs write stand on lines of their own length
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -121,6 +122,32 @@ def test_deletions_and_embedded_files_are_said_to_be_left_out(tmp_path: Path) ->
         "1 deletion of tracked changes",
         "embedded file budget.xlsx",
     ]
+
+
+def test_a_damaged_file_inside_of_a_document_is_left_out_alone(tmp_path: Path) -> None:
+    path = word(tmp_path / "a.docx", p("Kept."), more={"word/embeddings/notes.txt": "The key is in the shed."})
+    path.write_bytes(path.read_bytes().replace(b"in the shed", b"in the shop"))
+    text, report = text_and_report(path)
+    assert text == "Kept."
+    assert [each["what"] for each in report["left_out"]] == ["embedded file notes.txt"]
+    assert "cannot be unpacked: Bad CRC-32" in report["left_out"][0]["why"]
+
+
+def test_files_inside_of_files_are_limited_over_all_depths(tmp_path: Path) -> None:
+    body = p("Kept.")
+    for depth in range(3):  # 20 files, each with 20 of its own
+        path = word(tmp_path / f"{depth}.docx", body)
+        if depth:
+            with zipfile.ZipFile(path, "a") as archive:
+                for number in range(20):
+                    archive.write(tmp_path / f"{depth - 1}.docx", f"word/embeddings/in{number}.docx")
+    documents = list(load(path))
+    assert len(documents) == 201
+    assert isinstance(documents[0], Document)
+    assert documents[0].metadata["read_report"]["left_out"] == [
+        {"what": "more embedded files", "why": "of one document 200 are read, at all depths"}
+    ]
+    assert len(list(load(path))) == 201
 
 
 def test_a_document_of_pictures_is_marked(tmp_path: Path) -> None:
