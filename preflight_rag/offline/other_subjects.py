@@ -28,7 +28,7 @@ _GOES_ON = re.compile(
 _ASKS_PERSON = re.compile(r"\b(?:who|whom|which person)\b(?! (?:may|can|must|should|has to|have to)\b)", re.IGNORECASE)
 _ROLE = re.compile(r"(?<=[\w.]) ?\((?P<role>[A-Za-z][a-z’' -]{2,60})\)")
 """A role in brackets, in small letters."""
-_NAME_BEFORE = re.compile(r"[A-ZÀ-Ý][\w'’.-]* ?$")
+_NAME_BEFORE = re.compile(r"(?<![\w'’.-])[A-ZÀ-Ý][\w'’.-]{0,40} ?$")
 """A name before the bracket: "guard (night shift)" tells guards apart, and gives nobody a role."""
 _ASKS_EVENT = re.compile(r"\b(?:when|where)\b", re.IGNORECASE)
 

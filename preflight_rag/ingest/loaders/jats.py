@@ -330,6 +330,14 @@ def _table(table: _Element, caption: str) -> Iterator[tuple[str, str]]:
         yield "row", line
 
 
+_COMPARES_MARKS = re.compile(
+    r"\b(?:superscripts?|letters?)\b[^.]{0,60}\b(?:common|differ\w*|same|share\w*)|\b(?:common|different|same)\b[^.]{0,40}"
+    r"\b(?:superscripts?|letters?)\b",
+    re.I,
+)
+"""A note that compares cells by their marks, which have to stay: "values with no superscripts in common differ"."""
+
+
 def _write_marks(table: _Element) -> None:
     """Put notes that marks of a table's cells lead to into these cells, and write other marks above the line.
 
@@ -341,6 +349,8 @@ def _write_marks(table: _Element) -> None:
         named, note = _line(link), notes.get(str(link.get("rid")))
         is_name = any(local(each) in ("th", "thead") for each in link.iterancestors())
         words = " ".join(_line(part) for part in note if local(part) != "label") if note is not None else ""
+        if _COMPARES_MARKS.search(words):
+            words = ""
         above = link.getparent()
         outer = above if above is not None and local(above) == "sup" else link
         if words and not is_name and (written := with_note(named, words).removeprefix(named)):

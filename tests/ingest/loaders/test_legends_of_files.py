@@ -227,3 +227,19 @@ def test_headings_and_pages_are_found_behind_longer_rows(tmp_path: Path) -> None
     other_sheet(tmp_path / "bridges.xlsx")
     document = load_one(tmp_path / "bridges.xlsx")
     assert [document.text[offset:].split("\n")[0] for _, offset in document.pages] == ["Sheet", "Legend"]
+
+
+def test_marks_that_a_note_compares_stay_where_they_are(tmp_path: Path) -> None:
+    """What such a note says of a cell it says of the letters: without these it says nothing."""
+    path = tmp_path / "goats.nxml"
+    path.write_text(
+        "<article><front><article-meta><title-group><article-title>Goats</article-title></title-group></article-meta>"
+        "</front><body><sec><title>Results</title><table-wrap><label>Table 1</label><table><thead><tr><th>District</th>"
+        "<th>Share (%)</th></tr></thead><tbody><tr><td>Mopeia</td><td>50.9<xref ref-type='table-fn' rid='n1'>cd</xref>"
+        "</td></tr><tr><td>Maganja</td><td>36.8<xref ref-type='table-fn' rid='n1'>c</xref></td></tr></tbody></table>"
+        "<table-wrap-foot><fn id='n1'><label>c,d</label><p>Values with no superscripts in common differ.</p></fn>"
+        "</table-wrap-foot></table-wrap></sec></body></article>"
+    )
+    text = load_one(path).text
+    assert "District: Mopeia | Share (%): 50.9ᶜᵈ\n" in text
+    assert "Values with no superscripts in common differ." in text
