@@ -61,6 +61,7 @@ from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
+from preflight_rag.offline.shortened_terms import with_long_forms
 from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.unlisted_cells import rows_not_listing_any
@@ -388,7 +389,8 @@ class AnswerReader:
                 named = with_rows_for_legends(named, question, sources)
                 named = [*named, *self._prose_beside(named, question, read, fit)]
             return evidence(*by_year(question, by_number, named, lead))
-        ranked = self.sentences.rank(question, sentences_of(sources), MAX_COMPARED)
+        stated = with_long_forms(question, sentences_of(sources), sources)
+        ranked = self.sentences.rank(question, stated, MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
             quotes = exact_sentences(question, sources) or self._alike(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))
