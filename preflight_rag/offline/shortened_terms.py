@@ -34,7 +34,7 @@ def with_long_forms(question: str, sentences: Sequence[Sentence], sources: Seque
     }
     if not meant:
         return list(sentences)
-    return [replace(sentence, terms=sentence.terms.union(*_held(sentence, meant))) for sentence in sentences]
+    return [replace(sentence, terms=sentence.terms.union(*_abbreviated(sentence, meant))) for sentence in sentences]
 
 
 def _initials(question: str) -> Iterator[tuple[str, str]]:
@@ -53,7 +53,7 @@ def _spells_out(text: str, short: str, long: str) -> bool:
     return any(compared_form(text[start:end]) == compared_form(long) for start, end in spelled_out(short, text))
 
 
-def _held(sentence: Sentence, meant: dict[str, frozenset[str]]) -> list[frozenset[str]]:
+def _abbreviated(sentence: Sentence, meant: dict[str, frozenset[str]]) -> list[frozenset[str]]:
     """Return the terms of the abbreviations that a sentence has."""
     own = frozenset(_WORD.findall(sentence.text))
     return [terms for short, terms in meant.items() if short in own]
