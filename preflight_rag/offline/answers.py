@@ -289,7 +289,9 @@ class AnswerReader:
         if not options and (long_form := _spelled_out(question, sources)):
             return long_form
         rows = None if options else _from_tables(question, sources, fit)
-        if rows and (rows.claims or len(rows.quotes) >= MAX_QUOTED):
+        # Prose beside rows that lack something would stand under a line that is not so of it.
+        alone = rows is not None and rows.unclaimed == why_unclaimed("unlisted")
+        if rows and (rows.claims or alone or len(rows.quotes) >= MAX_QUOTED):
             return rows
         read = self.read(question, sources)
         if rows:

@@ -378,3 +378,11 @@ async def test_a_cut_quote_is_shown_with_an_ellipsis_and_kept_word_for_word(read
     assert quote in long
     assert len(quote) < len(long)
     assert f"{quote} …" in draft.text
+
+
+async def test_no_prose_stands_under_the_rows_that_lack_something(reader):
+    cake = "Item: Chocolate torte | Price: 32.00 | Contains: milk, egg"
+    text = f"Item: Country loaf | Price: 4.60 | Contains: gluten\n{cake}"
+    prose = "Free fatty acids were released from gluten at a fixed end point of 8.0."
+    draft = (await reader().answer(question="What is gluten free?", sources=sources(text, prose))).value
+    assert [quote for _, quote in draft.quotes] == [cake]
