@@ -264,6 +264,10 @@ EXPERIMENTS = {
 }
 
 
+ALIASES = {"hsrdr": "sources", "splitting": "splitters"}
+"""Other names of experiments."""
+
+
 def dataset_names() -> dict[tuple[str, ...], tuple[str, ...]]:
     """Return the names that `--dataset` accepts, for each group of experiments with the same data sets."""
     groups: dict[str, list[str]] = {}
@@ -282,6 +286,7 @@ def run(experiment: str, data: Path | None, datasets: Sequence[str], settings: E
         UsageError: The experiment, a data set or a part is unknown, or a file is missing.
         UnreadableDocument: A data file is damaged.
     """
+    experiment = ALIASES.get(experiment, experiment)
     if experiment not in EXPERIMENTS:
         near = get_close_matches(experiment, EXPERIMENTS)
         advice = f"Did you mean {' or '.join(near)}?" if near else "`preflight eval list` names them all."
