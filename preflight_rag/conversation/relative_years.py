@@ -5,7 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
+_YEAR = re.compile(
+    r"(?<![\d£$€])(?:19|20)\d\d(?!\d|\s?(?:[£$€%]|(?:euros?|pounds?|dollars?|people|members|miles?|k?m|k?g|units?)\b))",
+    re.I,
+)
+"""A year, no amount: "2000 euros"."""
 _NUMBER = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _COUNT = r"(?P<count>one|two|three|four|five|a) years? "
 _THEN = r"(?: (?:that|this|it|then|which))?"

@@ -159,15 +159,7 @@ class JudgedAnswers:
         bounds = [self._model.bounds(features) for features in self._features]
         best = max(range(len(bounds)), key=lambda i: bounds[i])
         answer, features = self.groups[best], self._features[best]
-        veto = next((name for name in VETOES if features[name]), None)
-        if veto is None and not self._fits(answer.found[0]):
-            other = self._fit.other_subject(answer.found[0].source.n, answer.found[0].quote)
-            counted = counts_another(self._question, answer.found[0])
-            other |= is_of_another(self._question, answer.found[0])
-            other |= is_about_another(self._question, answer.found[0], self._office)
-            other |= is_of_another_time(self._question, answer.found[0].source, answer.found[0].quote)
-            later = later_change(self._question, answer.found[0].source, answer.found[0].quote, self._sources)
-            veto = "counted" if counted else "subject" if other else "changed" if later else "opposite"
+        veto = next((name for name in VETOES if features[name]), None) or self._misfit(answer.found[0])
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
@@ -200,13 +192,26 @@ class JudgedAnswers:
 
     def _fits(self, answer: PassageAnswer) -> bool:
         """Return whether an answer's sentence is about the question's subject, and the answer of what it asks for."""
-        fits = self._fit.may_claim(answer.source.n, answer.quote) and not counts_another(self._question, answer)
-        # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
-        fits = fits and not answer.quote.endswith(("?", "？"))
-        fits = fits and not is_of_another(self._question, answer)
-        fits = fits and not is_about_another(self._question, answer, self._office)
-        fits = fits and not is_of_another_time(self._question, answer.source, answer.quote)
-        return fits and later_change(self._question, answer.source, answer.quote, self._sources) is None
+        return self._misfit(answer) is None
+
+    def _misfit(self, answer: PassageAnswer) -> str | None:
+        """Return why an answer's sentence forbids a claim, by its name in `UNCLAIMED`; None if it does not."""
+        question, source, quote = self._question, answer.source, answer.quote
+        may_claim = self._fit.may_claim(source.n, quote)
+        if counts_another(question, answer):
+            return "counted"
+        if (
+            # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
+            quote.endswith(("?", "？"))
+            or (not may_claim and self._fit.other_subject(source.n, quote))
+            or is_of_another(question, answer)
+            or is_about_another(question, answer, self._office)
+            or is_of_another_time(question, source, quote)
+        ):
+            return "subject"
+        if later_change(question, source, quote, self._sources) is not None:
+            return "changed"
+        return None if may_claim else "opposite"
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
         """Return the answers of sentences that fit the question, if the likeliest answer's sentence does not.

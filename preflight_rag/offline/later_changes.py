@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
@@ -44,11 +45,7 @@ _KINDS = (
 )
 """For a kind of question, what a sentence that changes its answer has."""
 _DATED = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\b", re.I)
-_HAS_DATE = re.compile(
-    r"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-    r"|\b(?:january|february|march|april|may|june|july|august|september|october|november|december)\b",
-    re.I,
-)
+_HAS_DATE = re.compile(rf"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{'|'.join(MONTH_NAMES)})\b", re.I)
 _QUOTED_PART = re.compile(r"^[^\n:]{1,80} wrote: ")
 """What a mail quotes of an earlier one, as the reader of mails writes it (`ingest.loaders.mail_quotes`)."""
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)

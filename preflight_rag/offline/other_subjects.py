@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 
 from preflight_rag.offline.found_answers import PassageAnswer
+from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.names import numbered_places, surface_names
 from preflight_rag.text.offices import attached_names, names_office, spelled_out
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 _DAY_OR_MONTH = re.compile(
-    r"january|february|march|april|may|june|july|august|september|october|november|december"
+    rf"{'|'.join(MONTH_NAMES)}"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 )
 _GOES_ON = re.compile(

@@ -9,21 +9,18 @@ from __future__ import annotations
 import re
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.tables import is_row
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july", "august"),
-    *("september", "october", "november", "december"),
-)
 _NAMED = tuple(
-    re.compile(rf"(?<!^)\b(?:{'|'.join(map(str.capitalize, each))})s?\b", re.MULTILINE) for each in (_DAYS, _MONTHS)
+    re.compile(rf"(?<!^)\b(?:{'|'.join(map(str.capitalize, each))})s?\b", re.MULTILINE) for each in (_DAYS, MONTH_NAMES)
 )
 """Days and months with their capitals, not at the beginning: "May I park here?" names no month."""
 _RANGE = re.compile(r"\b(?:to|until|till|through|and|or|every|each|daily|all)\b|[-–—/]", re.I)
 """Of a sentence that may hold for more days or months than it names."""
 _ORDINALS = "second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth"
-_MONTH = "|".join(_MONTHS)
+_MONTH = "|".join(MONTH_NAMES)
 _ORDINAL = re.compile(
     rf"(?<!per )(?<!each )(?<!every )(?<!a )\b(?:{_ORDINALS}|[1-9]\d?(?:st|nd|rd|th))\b"
     rf"(?!-hand|\s(?:of\s)?(?:{_MONTH})| (?:in|of) command| century)",

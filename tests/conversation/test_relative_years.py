@@ -28,6 +28,7 @@ def test_a_counted_year_is_written_out(turns, asked):
     [
         pytest.param(["Who leads Adobe?", "and the year before?"], id="no year to count from"),
         pytest.param([REVENUE, "What happened the year after the merger?"], id="counted from something else"),
+        pytest.param(["Are 2000 euros enough?", "And the year before?"], id="an amount is no year"),
         pytest.param([REVENUE, "What was it in 2019, three years before?"], id="a year of its own"),
     ],
 )
