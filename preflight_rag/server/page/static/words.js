@@ -54,8 +54,11 @@ export const basename = (source) => (/^(https?:|PMID|PMC)/i.test(source) ? sourc
 /** When a document is from, as it says itself; else only when its file was saved, called so. */
 export const dateOf = ({ date, file_saved: saved }) => (date ? day(date) : saved ? `file saved ${day(saved)}` : "");
 
+const SLIDES = /\.(pptx?|odp)$/i;
+const SHEETS = /\.(xlsx|xlsm|xls|ods)$/i;
+
 /** What people call a page of a file: of slides and sheets it is one of those. */
-const pageName = (source, page) => `${/\.(pptx?|odp)$/i.test(source) ? "slide" : /\.(xlsx|xlsm|xls|ods)$/i.test(source) ? "sheet" : "page"} ${page}`;
+const pageName = (source, page) => `${SLIDES.test(source) ? "slide" : SHEETS.test(source) ? "sheet" : "page"} ${page}`;
 
 /** Where a citation stands: file, page, date. */
 export const place = (cited) => [cited.source && basename(cited.source), cited.page && pageName(cited.source ?? "", cited.page), dateOf(cited)].filter(Boolean).join(" · ");
