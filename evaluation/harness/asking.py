@@ -24,6 +24,7 @@ from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.protocol import Reader
+from preflight_rag.prompts.replies import ANSWER_TOKENS
 from preflight_rag.state.errors import (
     BudgetUsedUp,
     ModelAuthError,
@@ -44,13 +45,17 @@ REPLIES = "replies.db"
 class PromptReader(ChatReader):
     """A chat reader that also accepts the experiments' own prompts."""
 
-    async def reply(self, prompt: list[BaseMessage]) -> tuple[str, Usage]:
+    async def reply(self, prompt: list[BaseMessage], *, limit: int = ANSWER_TOKENS) -> tuple[str, Usage]:
         """Return the text of a complete reply and its cost.
+
+        Args:
+            prompt: The messages.
+            limit: Most tokens of the reply.
 
         Raises:
             ModelError: There is no complete reply: refused, cut off, empty, or the server failed.
         """
-        return await self._call(prompt)
+        return await self._call(prompt, limit)
 
 
 @dataclass(frozen=True)

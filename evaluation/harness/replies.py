@@ -11,16 +11,17 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import aclosing, closing, contextmanager, suppress
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import generate_from_stream
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -28,13 +29,14 @@ from pydantic import PrivateAttr
 
 from evaluation.harness.budget import Budget
 from evaluation.runs import to_stderr
+from preflight_rag.models.chat.runnables import LIMITS, with_newer_limit, with_reply_limit
 from preflight_rag.state.errors import BudgetUsedUp
-
-if TYPE_CHECKING:
-    pass
+from preflight_rag.text.circles import CircleDetector
 
 REFUSED = ("content_filter", "refusal", "safety")
 """Finish reasons of a reply that was withheld."""
+IN_PROCESS = "gguf"
+"""LangChain's type of models that run in this process."""
 _BUSY_SECONDS = 10
 _RETRY_SECONDS = 5.0
 REPEAT: ContextVar[int] = ContextVar("repeat", default=0)
@@ -230,18 +232,34 @@ def cached(chat_model: BaseChatModel, cache: ReplyCache, budget: Budget) -> Cach
     It can replace the model anywhere.
     """
     named = getattr(chat_model, "model_name", None) or getattr(chat_model, "model", None) or chat_model._llm_type
-    return CachedChatModel(inner=chat_model, replies=cache, budget=budget, model=str(named))
+    limit = next((tokens for name in LIMITS if (tokens := getattr(chat_model, name, None)) is not None), None)
+    limited = {} if limit is None else {"max_tokens": limit}
+    return CachedChatModel(inner=chat_model, replies=cache, budget=budget, model=str(named), **limited)
+
+
+@dataclass
+class _UnderWay:
+    """The requests in progress, and the event loop that they run on: one object for all copies of a model."""
+
+    requests: dict[str, asyncio.Task[StoredReply]] = field(default_factory=dict)
+    loop: asyncio.AbstractEventLoop | None = None
 
 
 class CachedChatModel(BaseChatModel):
-    """The model of `cached`. Concurrent calls with the same prompt share one request."""
+    """The model of `cached`. Concurrent calls with the same prompt share one request.
+
+    Attributes:
+        max_tokens: Most tokens of a reply, passed on to `inner`, as each prompt sets it.
+        newer_limit: Whether the server has refused the old name of that limit.
+    """
 
     inner: BaseChatModel
     replies: Any
     budget: Any
     model: str
-    _asked: dict[str, asyncio.Task[StoredReply]] = PrivateAttr(default_factory=dict)
-    _loop: asyncio.AbstractEventLoop | None = PrivateAttr(default=None)
+    max_tokens: int | None = None
+    newer_limit: bool = False
+    _under_way: _UnderWay = PrivateAttr(default_factory=_UnderWay)
 
     @property
     def _llm_type(self) -> str:
@@ -251,7 +269,8 @@ class CachedChatModel(BaseChatModel):
     def parameters(self) -> dict[str, Any]:
         """The parameters that a reply depends on besides prompt and model: the server, the temperature, and so on."""
         server = getattr(self.inner, "openai_api_base", None) or getattr(self.inner, "base_url", None)
-        return {**self.inner._identifying_params, "server": server}
+        limit = {} if self.max_tokens is None else {"max_tokens": self.max_tokens}
+        return {**self.inner._identifying_params, "server": server, **limit}
 
     def _generate(
         self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
@@ -279,7 +298,7 @@ class CachedChatModel(BaseChatModel):
 
     def _is_under_way(self, key: str) -> bool:
         """Return whether a request with this key is running on this event loop."""
-        task = self._asked.get(key)
+        task = self._under_way.requests.get(key)
         return task is not None and not task.done() and task.get_loop() is asyncio.get_running_loop()
 
     async def _once(
@@ -288,14 +307,14 @@ class CachedChatModel(BaseChatModel):
         """Make a request, or wait for one with the same key; a reply is stored even if nobody waits any more."""
         if not self._is_under_way(key):
             task = asyncio.create_task(self._ask(key, messages, stop, kwargs))
-            self._asked[key] = task
+            self._under_way.requests[key] = task
             task.add_done_callback(lambda done: self._forget(key, done))
-        return await asyncio.shield(self._asked[key])
+        return await asyncio.shield(self._under_way.requests[key])
 
     def _forget(self, key: str, task: asyncio.Task[StoredReply]) -> None:
         """Remove a finished call from those under way, and mark its error as seen."""
-        if self._asked.get(key) is task:
-            del self._asked[key]
+        if self._under_way.requests.get(key) is task:
+            del self._under_way.requests[key]
         with suppress(asyncio.CancelledError):
             task.exception()
 
@@ -303,20 +322,39 @@ class CachedChatModel(BaseChatModel):
         self, key: str, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
     ) -> StoredReply:
         """Ask the model within the budget and the rate limit."""
-        if self._loop is not asyncio.get_running_loop():
+        if self._under_way.loop is not asyncio.get_running_loop():
             renew_connections(self.inner)
-            self._loop = asyncio.get_running_loop()
-        limit = getattr(self.inner, "max_tokens", None)
-        async with self.budget.call(count_tokens_approximately(messages), limit) as paid:
+            self._under_way.loop = asyncio.get_running_loop()
+        async with self.budget.call(count_tokens_approximately(messages), self.max_tokens) as paid:
             if self.inner.rate_limiter is not None:
                 await self.inner.rate_limiter.aacquire(blocking=True)
             started = perf_counter()
-            result = await self.inner._agenerate(messages, stop, None, **kwargs)
+            result = await _generate(self._limited(), messages, stop, kwargs)
             reply = _stored(messages, result, perf_counter() - started)
             paid.input_tokens, paid.output_tokens = reply.input_tokens, reply.output_tokens
         if reply.finish_reason is not None or self._llm_type != "openai-chat":
             self.replies.put(key, self.model, reply)
         return reply
+
+    def _limited(self) -> BaseChatModel:
+        """Return the model with the reply limit of this object, under the name that its server takes."""
+        model: Any = self.inner if self.max_tokens is None else with_reply_limit(self.inner, self.max_tokens)
+        return cast(BaseChatModel, with_newer_limit(model) if self.newer_limit else model)
+
+
+async def _generate(
+    model: BaseChatModel, messages: list[BaseMessage], stop: list[str] | None, kwargs: dict[str, Any]
+) -> ChatResult:
+    """Return a model's reply. One of a model in this process ends where it begins to go round in circles."""
+    if model._llm_type != IN_PROCESS:
+        return await model._agenerate(messages, stop, None, **kwargs)
+    detector, pieces = CircleDetector(), []
+    async with aclosing(model._astream(messages, stop, None, **kwargs)) as stream:  # type: ignore[type-var]
+        async for piece in stream:
+            pieces.append(piece)
+            if detector.feed(str(piece.message.text)):
+                break
+    return generate_from_stream(iter(pieces))
 
 
 def _stored(messages: list[BaseMessage], result: ChatResult, seconds: float) -> StoredReply:

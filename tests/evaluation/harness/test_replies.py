@@ -144,6 +144,33 @@ async def test_a_chat_reader_works_on_the_cached_model(run_on: Callable[..., Exp
     assert not told[1].usage.estimated
 
 
+LIMIT_NAMES = ("max_tokens", "max_completion_tokens")
+
+
+def limits(server: ScriptedServer) -> list[int]:
+    return [request.body[name] for request in server.requests for name in LIMIT_NAMES if name in request.body]
+
+
+@pytest.mark.parametrize("refused", [(), ("max_tokens",), ("max_tokens", "max_completion_tokens")])
+async def test_the_limit_of_a_prompt_reaches_the_model(
+    run_on: Callable[..., ExperimentRun], refused: tuple[str, ...]
+) -> None:
+    with ScriptedServer(default="A reply.", refuses=refused) as server, open_asking(run_on(server)) as asking:
+        for question in ("Who?", "Where?"):
+            assert (await asking.prompts.reply([HumanMessage(question)], limit=77))[0] == "A reply."
+        answered = server.requests[-1].body
+    assert answered.get("max_tokens") == (77 if not refused else None)
+    assert answered.get("max_completion_tokens") == (77 if refused == ("max_tokens",) else None)
+    assert set(limits(server)) == {77}
+
+
+async def test_requests_with_other_limits_are_other_requests(run_on: Callable[..., ExperimentRun]) -> None:
+    with ScriptedServer(default="A reply.") as server, open_asking(run_on(server)) as asking:
+        for limit in (50, 60, 50):
+            await asking.prompts.reply([HumanMessage("Who?")], limit=limit)
+    assert limits(server) == [50, 60]
+
+
 async def test_the_calls_of_a_case_are_recorded(run_on: Callable[..., ExperimentRun]) -> None:
     with ScriptedServer([("Who?", Reply(refusal="No."))]) as server, open_asking(run_on(server)) as asking:
         with recording() as outer, recording() as calls:
