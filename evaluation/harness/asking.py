@@ -25,6 +25,7 @@ from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.protocol import Reader
 from preflight_rag.prompts.replies import ANSWER_TOKENS
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import (
     BudgetUsedUp,
     ModelAuthError,
@@ -37,7 +38,6 @@ from preflight_rag.state.values import Usage
 
 C = TypeVar("C")
 T = TypeVar("T")
-DEADLINE = 120.0
 IN_PROCESS = "gguf:"
 REPLIES = "replies.db"
 
@@ -87,7 +87,7 @@ class Asking:
         simulated = self.chat_model._llm_type == SIMULATED
         name: str | None = getattr(self.chat_model, "model", None) if simulated else None
         # As text: switching to a format found to be supported would change the prompts of a resumed run.
-        return PromptReader(self.chat_model, name=name, deadline=DEADLINE, form="text")
+        return PromptReader(self.chat_model, name=name, deadline=Settings.read().deadline, form="text")
 
     def reader(self, embedder: Embedder) -> Reader:
         """Return the reader of a turn: a chat reader over the cached model, or the offline reader, which is not cached.
@@ -133,7 +133,7 @@ def open_asking(
         simulated = SimulatedChat.of(questions, ReadingBias(seed=run.seed), documents)
         yield Asking(run, cached(simulated, ReplyCache(None), run.budget))
         return
-    chat_model = open_chat_model(run.model, timeout=DEADLINE)
+    chat_model = open_chat_model(run.model, timeout=Settings.read().deadline)
     cache = ReplyCache(run.reply_cache or cache_dir() / "eval" / REPLIES, warn=run.warn)
     try:
         yield Asking(run, cached(chat_model, cache, run.budget))

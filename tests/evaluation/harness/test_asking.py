@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from langchain_core.language_models.fake_chat_models import FakeListChatModel
@@ -68,6 +69,15 @@ async def test_where_no_case_is_answered_in_time_fewer_at_once_are_the_way_out(c
     with pytest.raises(ModelTimeout, match="did not reply in time") as raised:
         await gather(range(5), ask, concurrency=concurrency, budget=Budget())
     assert hint in raised.value.help
+
+
+async def test_a_call_has_the_seconds_of_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with ScriptedServer(default=Reply("Late.", delay=5.0)) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("PREFLIGHT_DEADLINE", "0.2")
+        with open_asking(ExperimentRun(model="openai:slow", reply_cache=tmp_path / "replies.db")) as asking:
+            with pytest.raises(ModelTimeout):
+                await asking.prompts.reply([HumanMessage("Who?")])
 
 
 async def test_a_failed_case_is_a_row() -> None:
