@@ -126,9 +126,10 @@ async def delete(thread_id: str, service: ServiceOf, user: UserOf) -> None:
 def _listed(row: ThreadSummary, shown: str, service: Service) -> dict[str, Any]:
     """Return a thread as an entry of the list; `shown` is the id without the user's name.
 
-    A turn that stays recorded as running although none runs here was cut off with its process.
+    A turn that stays recorded as running although no process works on it was cut off with its process.
     """
-    cut_off = row.status == "running" and service.running.of(row.thread_id) is None
+    ledger, running = service.preflight.ledger, service.running.of(row.thread_id) is not None
+    cut_off = row.status == "running" and not running and not ledger.is_locked(row.thread_id)
     status = "interrupted" if cut_off else row.status
     return {**asdict(row), "status": status, "thread_id": shown, "page": shown.startswith(OF_THE_PAGE)}
 

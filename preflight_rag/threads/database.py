@@ -68,6 +68,9 @@ class Database(Protocol):
         Transactions that name the same thread run one after the other.
         """
 
+    def is_locked(self, thread_id: str) -> bool:
+        """Return whether a process, of this machine or another one, works on a turn of the thread."""
+
     def damaged(self, what: str) -> DatabaseCorrupt:
         """Return the error for a row that is damaged; `what` names the row."""
 

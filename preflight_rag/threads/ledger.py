@@ -141,6 +141,10 @@ class Ledger:
         """Close the database; a second call does nothing."""
         self.database.close()
 
+    def is_locked(self, thread_id: str) -> bool:
+        """Return whether a process works on a turn of the thread."""
+        return self.database.is_locked(thread_id)
+
     def begin(self, thread_id: str, question: str, *, settings: Mapping[str, Any], model: str) -> Turn:
         """Record that a turn starts, and give it the thread's next number."""
         with self.database.writing(thread_id) as connection:

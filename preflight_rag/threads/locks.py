@@ -102,6 +102,28 @@ async def event_loop_lock(local: asyncio.Lock, thread_id: str, *, wait: float) -
         local.release()
 
 
+def is_locked(folder: str | Path, thread_id: str) -> bool:
+    """Return whether a process holds the thread's lock.
+
+    Args:
+        folder: The library's folder.
+        thread_id: Which thread.
+
+    Raises:
+        LibraryError: The lock's file cannot be read.
+    """
+    path = _lock_file(Path(folder), thread_id)
+    if not path.exists():
+        return False
+    try:
+        lock = _try(path)
+    except OSError as error:
+        raise LibraryError(f"The lock {path} cannot be read: {error}", help=system_help(error)) from error
+    if lock is not None:
+        _release(lock, path)
+    return lock is None
+
+
 def remove_unused_locks(folder: str | Path) -> None:
     """Remove the lock files left behind by processes that were killed, or by an older version."""
     for path in (Path(folder).absolute() / FOLDER).glob("*.lock"):

@@ -36,6 +36,8 @@ OTHER_CONNECTIONS = 4
 MIGRATION_SECONDS = 60.0
 """Timeout for another process that creates the tables; a guess: creating them takes less than a second."""
 WRITE_BEHIND = "set synchronous_commit = off"
+THREAD_KEY = "hashtextextended('thread ' || current_schema() || {}, 0)"
+"""SQL expression for the key of a thread's advisory lock; it lacks the parameter of the thread's id."""
 _NAMED = re.compile(r":([a-z_]+)")
 T = TypeVar("T")
 Values = Mapping[str, Any]
@@ -85,6 +87,13 @@ NO_CHECKPOINTS = -1
 """The version of checkpoint tables that do not exist: LangGraph counts from 0."""
 MIGRATIONS = (_make_tables,)
 """Functions that bring the tables to version 1, 2, …; the number is in the table `preflight_schema`."""
+
+
+_IS_LOCKED = f"""select exists (select 1 from pg_locks
+where locktype = 'advisory' and granted and objsubid = 1
+and database = (select oid from pg_database where datname = current_database())
+and (cast(classid as bigint) << 32) | cast(objid as bigint) = {THREAD_KEY.format(":thread_id")}) as locked"""  # noqa: S608
+"""PostgreSQL shows the two halves of an advisory lock's key as `classid` and `objid`."""
 
 
 def _migrate(connection: psycopg.Connection[DictRow], name: str) -> None:
@@ -230,6 +239,12 @@ class PostgresDatabase:
                 lock = "select pg_advisory_xact_lock(hashtextextended('ledger ' || current_schema() || :thread_id, 0))"
                 statements.execute(lock, {"thread_id": thread_id})
             yield statements
+
+    def is_locked(self, thread_id: str) -> bool:
+        """Return whether a connection, of any process, holds the thread's advisory lock."""
+        with self.reading() as statements:
+            (row,) = statements.execute(_IS_LOCKED, {"thread_id": thread_id}).fetchall()
+        return bool(row["locked"])
 
     def damaged(self, what: str) -> DatabaseCorrupt:
         """Return the error for a row that is damaged; `what` names the row."""

@@ -27,7 +27,7 @@ from preflight_rag.state.errors import LibraryError
 from preflight_rag.threads.ledger import Ledger, Turn
 from preflight_rag.threads.locks import POLL_SECONDS, busy, event_loop_lock
 from preflight_rag.threads.postgres_checkpoints import PostgresCheckpointer
-from preflight_rag.threads.postgres_database import OTHER_CONNECTIONS, WRITE_BEHIND, PostgresDatabase
+from preflight_rag.threads.postgres_database import OTHER_CONNECTIONS, THREAD_KEY, WRITE_BEHIND, PostgresDatabase
 
 if TYPE_CHECKING:
     from preflight_rag.state.values import Answer, Clarification, Receipt
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 TURN_CONNECTIONS = 64
 """Most turns of one process that have a connection; further turns wait. A guess: twice the turns that a server runs at
 once."""
-_TRY_LOCK = "select pg_try_advisory_lock(hashtextextended('thread ' || current_schema() || %s, 0)) as taken"
-_UNLOCK = "select pg_advisory_unlock(hashtextextended('thread ' || current_schema() || %s, 0))"
+_TRY_LOCK = f"select pg_try_advisory_lock({THREAD_KEY.format('%s')}) as taken"
+_UNLOCK = f"select pg_advisory_unlock({THREAD_KEY.format('%s')})"
 
 
 class PostgresThreadStore:

@@ -29,6 +29,7 @@ from preflight_rag.state.errors import (
     system_help,
 )
 from preflight_rag.threads.ledger import COLUMNS, COUNTS, FEEDBACK, FORKS, REQUIRED, TABLE, TITLES
+from preflight_rag.threads.locks import is_locked
 
 _LOG = logging.getLogger(__name__)
 THREADS = "threads.db"
@@ -195,6 +196,10 @@ class SqliteDatabase:
                 connection.rollback()
                 raise
             connection.commit()
+
+    def is_locked(self, thread_id: str) -> bool:
+        """Return whether a process holds the thread's lock, which lies beside the file."""
+        return is_locked(self.path.parent, thread_id)
 
     def damaged(self, what: str) -> DatabaseCorrupt:
         """Return the error for a row that is damaged; `what` names the row."""

@@ -3,8 +3,11 @@
 import http.client
 import json
 import re
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
 
 import pytest
 from serving import events, running
@@ -14,6 +17,17 @@ from preflight_rag.testing.scripted_replies import Reply, prompt_of
 from preflight_rag.testing.scripted_server import ScriptedServer
 
 SLOW = Reply("Basalt is hard [1]. " + "".join(f"It really is so, says note {n}. " for n in range(40)), chunk_delay=0.05)
+LOCKING = """
+import asyncio, sys
+from preflight_rag.threads.locks import thread_lock
+
+async def lock():
+    async with thread_lock(sys.argv[1], sys.argv[2], wait=0):
+        print("locked", flush=True)
+        await asyncio.sleep(600)
+
+asyncio.run(lock())
+"""
 
 
 def test_a_turn_tells_its_stages_tokens_and_answer(scripted_app, client_of):
@@ -201,6 +215,21 @@ def test_a_callers_instructions_stand_below_the_servers(scripted_app, client_of)
         told = [str(request.body["messages"][0]["content"]) for request in server.requests]
     assert "<instructions>\nBe polite.\nBe brief.\n</instructions>" in told[0]
     assert all("<instructions>\nBe polite.\n</instructions>" in each for each in told[1:])
+
+
+def test_a_turn_that_another_process_works_on_is_listed_as_running(scripted_app, client_of):
+    with ScriptedServer() as server:
+        app = scripted_app(server)
+        app.ledger.begin("elsewhere", "Is pumice light?", settings={}, model="offline")
+        folder = str(Path(app.ledger.database.name).parent)
+        command = [sys.executable, "-c", LOCKING, folder, "elsewhere"]
+        with running(app) as url, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+            assert other.stdout.readline() == "locked\n"
+            (during,) = client_of(url).get("/api/threads").json()["threads"]
+            other.kill()
+            other.wait()
+            (after,) = client_of(url).get("/api/threads").json()["threads"]
+    assert (during["status"], after["status"]) == ("running", "interrupted")
 
 
 def test_a_turn_of_a_killed_process_is_listed_as_cut_off_and_one_that_runs_as_running(scripted_app, client_of):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.state.errors import LibraryError, ThreadBusy, UsageError
-from preflight_rag.threads.locks import _local, thread_lock, validate_thread_id
+from preflight_rag.threads.locks import _local, is_locked, thread_lock, validate_thread_id
 
 HOLD = """
 import asyncio, sys
@@ -47,6 +47,15 @@ async def test_waiters_of_a_thread_take_turns_in_order(tmp_path):
 
     await asyncio.gather(*(turn(number) for number in range(5)))
     assert seen == [(what, number) for number in range(5) for what in ("in", "out")]
+
+
+def test_whether_another_process_works_on_a_thread_is_seen_and_disturbs_nobody(tmp_path, holder):
+    for _ in range(2):
+        assert is_locked(tmp_path, "t")
+        assert not is_locked(tmp_path, "other")
+    holder.kill()
+    holder.wait()
+    assert not is_locked(tmp_path, "t")
 
 
 async def test_a_busy_thread_is_refused_by_name(tmp_path):

@@ -132,11 +132,14 @@ async def test_a_thread_is_held_once_over_all_processes_and_let_go_with_the_proc
             with pytest.raises(ThreadBusy, match="'t'"):
                 async with store.lock("t", wait=0.2):
                     pass
+            assert store.ledger.is_locked("t")
+            assert not store.ledger.is_locked("other")
             async with store.lock("other", wait=0):
                 pass
             os.kill(process.pid, signal.SIGKILL)
             async with store.lock("t", wait=30):
-                pass
+                assert store.ledger.is_locked("t")
+            assert not store.ledger.is_locked("t")
 
 
 async def test_nothing_is_written_through_a_connection_that_has_lost_its_thread(tmp_path, url):
