@@ -61,6 +61,7 @@ from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
+from preflight_rag.offline.rows_by_figure import rows_with_such_figures
 from preflight_rag.offline.shortened_terms import with_long_forms
 from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.tables import TableAnswer, table_answer
@@ -294,8 +295,8 @@ class AnswerReader:
         if not options and (long_form := _spelled_out(question, sources)):
             return long_form
         rows = None if options else _from_tables(question, sources, fit)
-        # Prose beside rows that lack something would stand under a line that is not so of it.
-        alone = rows is not None and rows.unclaimed == why_unclaimed("unlisted")
+        # Prose would stand under a line that says what is so of the rows alone.
+        alone = rows is not None and not rows.text.startswith(CLOSEST)
         if rows and (rows.claims or alone or len(rows.quotes) >= MAX_QUOTED):
             return rows
         read = self.read(question, sources)
@@ -477,6 +478,8 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
     """Return the answer that rules find in rows and cells of tables, before anything is read; None without one."""
     if compared := compare(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
         return compared
+    if within := rows_with_such_figures(question, sources, CLOSEST):
+        return within
     if marked := marked_rows(question, sources) or explained_rows(question, sources):
         return marked
     if without := rows_without_any(question, sources) or rows_not_listing_any(question, sources):

@@ -75,6 +75,17 @@ def no_rows_where(first: str, second: str, *, above: bool) -> str:
     return f"In none of the rows found is “{first}” {'above' if above else 'below'} “{second}”:"
 
 
+def rows_with_figure(column: str, bound: str, *, shown: int, found: int) -> str:
+    """Return the line above rows whose figure in a column is within a bound, given in the question's words."""
+    some = f" (the first {shown} of {found})" if shown < found else ""
+    return f"Rows found by “{column}”, {bound}{some}:"
+
+
+def no_rows_with_figure(column: str, bound: str) -> str:
+    """Return the line above a table if no row's figure in a column is within a bound, in the question's words."""
+    return f"None of the rows found has {bound} under “{column}”:"
+
+
 def rows_by(column: str, *, most: bool) -> str:
     """Return the line above rows of a table that are ordered by a column, largest or smallest first."""
     return f"Rows found, the {'highest' if most else 'lowest'} “{column}” first:"

@@ -22,6 +22,7 @@ from preflight_rag.offline import (
     other_times,
     row_comparisons,
     row_marks,
+    rows_by_figure,
     tables,
     verdicts,
 )
@@ -56,6 +57,7 @@ EXAMPLES = [
     (other_times, "_FIRST", "in the first year", "the first of all"),
     (row_comparisons, "_ASKED", "which items are below their level", "which items are the heaviest"),
     (row_comparisons, "_MORE_FIRST", "which shops had more sales than returns", "which shops had most sales"),
+    (rows_by_figure, "_ASKED", "which bikes cost more than 150 pounds", "which bikes are the cheapest"),
     (row_marks, "_LEAD_IN", "In which huts ", "Why do huts "),
     (row_marks, "_DENIES", "The huts have no showers", "The huts have showers"),
     (row_marks, "_MIXED", "huts with showers or beds", "huts with showers and beds"),

@@ -1,0 +1,214 @@
+"""The rows of a table whose figure is above or below a bound: "Which bikes cost more than 150 pounds?".
+
+The column is the one that the question's words name, else the only one with the question's unit. Rows whose cell is no
+bare figure are left out, and other rows of the table may stand in passages that were not found, so nothing is claimed.
+By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import inf
+
+from preflight_rag.offline.figure_styles import bare_figure, has_decimal_comma, number_of
+from preflight_rag.offline.table_rows import MOST_ROWS, TableLine, are_called, lines_of_tables, rows_as_evidence
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.headers import no_rows_with_figure, rows_with_figure
+from preflight_rag.text.tables import Cell
+from preflight_rag.text.words import words
+
+_NUMBER = r"(?P<{0}>\d[\d,.]*)"
+_SIGN = r"[$€£¥]? ?"
+_BOUNDS = (
+    rf"(?P<least>at least|not? (?:less|fewer|lower) than|not? (?:under|below)) {_SIGN}{_NUMBER.format('from')}",
+    rf"(?P<most>at most|up to|not? (?:more|higher|longer) than|not? (?:over|above)) {_SIGN}{_NUMBER.format('to')}",
+    rf"(?P<above>(?:more|greater|higher|larger|longer|older|dearer) than|above|over|exceed(?:s|ed|ing)?)"
+    rf" {_SIGN}{_NUMBER.format('over')}",
+    rf"(?P<below>(?:less|fewer|lower|smaller|shorter|younger|cheaper) than|below|under) {_SIGN}"
+    rf"{_NUMBER.format('under')}",
+    rf"between {_SIGN}{_NUMBER.format('low')}[^\d]{{0,12}} and {_SIGN}{_NUMBER.format('high')}",
+)
+_ASKED = re.compile(
+    r"(?:(?:which|what|how many)(?: of (?:the|our|my|these|those|all))?|(?:are|were) there(?: any)?"
+    r"|(?:show|list|name|find|give)(?: me)?(?: all)?(?: the)?) (?P<group>[\w-]{1,40})"
+    rf"(?P<measure>(?: [\w-]{{1,40}}){{0,6}}?) (?P<bound>{'|'.join(_BOUNDS)}) ?(?P<unit>%|[^\W\d_][\w -]{{0,40}})?",
+    re.IGNORECASE,
+)
+_UNITS = {
+    "£": "pound pounds gbp quid",
+    "€": "euro euros eur",
+    "$": "dollar dollars usd",
+    "¥": "yen jpy",
+    "%": "percent",
+    "m": "metre metres meter meters",
+    "km": "kilometre kilometres kilometer kilometers kms",
+    "cm": "centimetre centimetres centimeter centimeters",
+    "mm": "millimetre millimetres millimeter millimeters",
+    "kg": "kilogram kilograms kilo kilos kgs",
+    "g": "gram grams",
+    "mg": "milligram milligrams",
+    "l": "litre litres liter liters",
+    "ml": "millilitre millilitres milliliter milliliters",
+    "h": "hour hours hr hrs",
+    "min": "minute minutes mins",
+    "s": "second seconds sec secs",
+}
+_CALLED = {name: sign for sign, names in _UNITS.items() for name in (sign, *names.split())}
+"""Units by their names, so that two ways to write one unit are one."""
+_CURRENCIES = frozenset("£€$¥")
+_PRICES = frozenset(words("price cost fee rate charge rent"))
+_PRICED = frozenset(words("cost price priced costing charge charged"))
+"""Words of a question for a price, which the columns call otherwise."""
+_BRACKETS = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]")
+_MOSTLY = 0.5
+"""Least share of a column's cells that are bare figures; a guess."""
+
+
+@dataclass(frozen=True)
+class FigureBound:
+    """A question for the rows whose figure is within bounds.
+
+    Attributes:
+        group: Index terms of the word for the rows.
+        measure: Index terms of the words for the column.
+        unit: The unit as the question writes it, or "".
+        low: The lower bound, or minus infinity.
+        high: The upper bound, or infinity.
+        inclusive: Whether the bounds themselves are meant, too.
+        text: The bound in the question's words, such as "more than 150 pounds".
+    """
+
+    group: frozenset[str]
+    measure: frozenset[str]
+    unit: str
+    low: float
+    high: float
+    inclusive: bool
+    text: str
+
+    def includes(self, figure: float) -> bool:
+        """Return whether a figure is within the bounds."""
+        if self.inclusive:
+            return self.low <= figure <= self.high
+        return self.low < figure < self.high
+
+
+def figure_bound_of(question: str) -> FigureBound | None:
+    """Return the bound that a question sets; None for any other question."""
+    asked = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
+    if asked is None:
+        return None
+    numbers = {
+        name: number_of(text.rstrip(".,"), decimal_comma=False)
+        for name in ("from", "to", "over", "under", "low", "high")
+        if (text := asked[name]) is not None
+    }
+    if None in numbers.values():
+        return None
+    low = numbers.get("from", numbers.get("over", numbers.get("low", -inf)))
+    high = numbers.get("to", numbers.get("under", numbers.get("high", inf)))
+    sign = next((sign for sign in _CURRENCIES if sign in asked["bound"]), "")
+    unit = sign or (asked["unit"] or "").strip().casefold()
+    return FigureBound(
+        frozenset(words(asked["group"])),
+        frozenset(words(asked["measure"])),
+        unit,
+        -inf if low is None else low,
+        inf if high is None else high,
+        not numbers.keys() & {"over", "under"},
+        " ".join(f"{asked['bound']} {asked['unit'] or ''}".split()),
+    )
+
+
+def rows_with_such_figures(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
+    """Return the rows of a table whose figure is within the bounds of a question; None without such a table.
+
+    Args:
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+        lead: The line above rows that are shown because the question fits several columns.
+    """
+    asked = figure_bound_of(question)
+    if asked is None:
+        return None
+    called = [rows for rows in _tables(sources) if are_called(asked.group, rows, sources)]
+    found = [(rows, columns) for rows in called if (columns := _columns(asked, rows))]
+    if not found:
+        return None
+    rows, columns = max(found, key=lambda table: (_is_named(asked.group, table[0]), len(table[0])))
+    comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
+    if len(columns) > 1 or comma is None:
+        return rows_as_evidence(rows, lead)
+    (name,) = columns
+    figures = [bare_figure(cell.text, decimal_comma=comma) if (cell := _cell(name, line)) else None for line in rows]
+    fitting = [line for line, figure in zip(rows, figures, strict=True) if figure and asked.includes(figure[0])]
+    if not fitting:
+        return rows_as_evidence(rows, no_rows_with_figure(name, asked.text))
+    shown = min(len(fitting), MOST_ROWS)
+    return rows_as_evidence(fitting, rows_with_figure(name, asked.text, shown=shown, found=len(fitting)))
+
+
+def _tables(sources: Sequence[Source]) -> Iterator[list[TableLine]]:
+    """Yield the rows of each table: those of one document whose first column has the same name.
+
+    A row lacks the columns in which it has nothing.
+    """
+    tables: dict[tuple[str, str], dict[str, TableLine]] = {}
+    for line in lines_of_tables(sources):
+        key = line.source.document_id or line.source.title, line.row.cells[0].column
+        tables.setdefault(key, {}).setdefault(line.text, line)
+    for rows in tables.values():
+        yield list(rows.values())
+
+
+def _cell(column: str, line: TableLine) -> Cell | None:
+    """Return a row's cell in a column; None if it has none."""
+    return next((cell for cell in line.row.cells[1:] if cell.column == column), None)
+
+
+def _is_named(group: frozenset[str], rows: Sequence[TableLine]) -> bool:
+    """Return whether a table's caption or the name of a column has the word for the rows."""
+    names = (name for line in rows for name in (line.row.caption, *(cell.column for cell in line.row.cells)))
+    return bool(group & frozenset(words(" ".join(dict.fromkeys(names)))))
+
+
+def _columns(asked: FigureBound, rows: Sequence[TableLine]) -> list[str]:
+    """Return the names of the columns that a question may be about: those named best; none if it names none."""
+    sign, *others = _sign(asked.unit), *words(" ".join(asked.unit.split()[1:]))
+    names = dict.fromkeys(cell.column for line in rows for cell in line.row.cells[1:])
+    stated = {name: _sign_of(name, rows) for name in names if _is_of_figures(name, rows)}
+    fitting = {
+        name: frozenset(words(_BRACKETS.sub(" ", name)))
+        for name in stated
+        if not asked.unit or stated[name] in ("", sign)
+    }
+    unit = frozenset[str]() if sign else frozenset(words(asked.unit))
+    price = _PRICES if sign in _CURRENCIES or asked.measure & _PRICED else frozenset[str]()
+    for terms in (asked.measure.union(others), unit, price):
+        if named := [name for name in fitting if terms & fitting[name]]:
+            return named
+    return [name for name in fitting if sign and stated[name] == sign]
+
+
+def _is_of_figures(column: str, rows: Sequence[TableLine]) -> bool:
+    """Return whether most cells of a column are bare figures, all of one unit."""
+    cells = [cell for line in rows if (cell := _cell(column, line)) is not None]
+    figures = [figure for cell in cells if (figure := bare_figure(cell.text)) is not None]
+    return len(figures) >= _MOSTLY * len(cells) and len({unit for _, unit in figures}) == 1
+
+
+def _sign(unit: str) -> str:
+    """Return the sign of a known unit, by the first word of how it is written; "" for any other."""
+    return _CALLED.get(unit.split(" ")[0].casefold(), "")
+
+
+def _sign_of(column: str, rows: Sequence[TableLine]) -> str:
+    """Return the sign of the known unit in a column's cells, or in its name; "" if it states none."""
+    cells = (bare_figure(cell.text) for line in rows if (cell := _cell(column, line)) is not None)
+    written = next((figure[1] for figure in cells if figure is not None), "")
+    bracketed = _BRACKETS.search(column)
+    currencies = (sign for sign in _CURRENCIES if sign in column)
+    candidates = (written, bracketed[1] if bracketed else "", *column.split(), *currencies)
+    return next((sign for text in candidates if text and (sign := _sign(text.strip("(),.")))), "")
