@@ -18,12 +18,13 @@ _ASKS_RULE = re.compile(
 )
 """Questions for what holds now: rules, terms, facilities."""
 _FINDING = re.compile(
-    r"\b(?:significan\w*|evidence|differen\w*|associat\w*|correlat\w*|relat\w*|effect\w*|improv\w*|reduc\w*|increas\w*"
-    r"|decreas\w*|chang\w*|found|show\w*|stud(?:y|ies)|trials?|patients?|groups?|participants?|unlikely|aware)\b|\d ?%"
-    r"|\bp ?[<=>]",
+    r"\b(?:significan\w*|evidence|differen\w*|associat\w*|correlat\w*|effect\w*|improv\w*|reduc\w*|increas\w*"
+    r"|decreas\w*|stud(?:y|ies)|trials?|patients?|participants?)\b|\d ?%|\bp ?[<=>]",
     re.IGNORECASE,
 )
 """Sentences of studies. Their "not" is read with directions of effects (`text/directions.py`)."""
+_MAYBE_FINDING = re.compile(r"\b(?:relat\w*|chang\w*|found|show\w*|groups?|unlikely|aware)\b", re.IGNORECASE)
+"""Words of such sentences that others have, too: "As the show went on, we cannot refund the tickets"."""
 _CLAUSE_END = re.compile(
     r";|,? \b(?:but|while|whereas|although|though|because|since|so that|therefore)\b", re.IGNORECASE
 )
@@ -51,15 +52,16 @@ def denies_less(question: str, sentence: str, title: str = "") -> bool:
     Sentences of studies are never judged here.
 
     Args:
-        question: A yes/no question. If it is about the past, the denying clause has to name half of its content;
-        if it is about the present, all of it and nothing else.
+        question: A yes/no question. If it is about the past, or the sentence may be of a study, the denying clause has
+        to name half of its content; if it is about the present, all of it and nothing else.
         sentence: The sentence with the denial.
         title: The title of the sentence's document, which may name the subject of the question.
     """
     if _FINDING.search(sentence):
         return False
     around = _NEUTRAL | _terms(title)
-    asked, is_rule = _terms(question) - around, bool(_ASKS_RULE.search(question))
+    asked = _terms(question) - around
+    is_rule = bool(_ASKS_RULE.search(question)) and not _MAYBE_FINDING.search(sentence)
     for clause in _CLAUSE_END.split(sentence):
         stated = _terms(DENIAL.sub(" ", clause)) - around
         whole = not asked ^ stated if is_rule else 2 * len(asked & stated) >= len(asked)

@@ -34,6 +34,8 @@ PLAN = "The plan does not cover: theft of bicycles"
         ("Did zinc shorten the common cold?", "Colds were not shorter with zinc.", False),
         ("Did the Beatles play at Red Rocks?", "The Beatles played at Red Rocks, but it was not sold out.", True),
         ("Was the proposal accepted?", "The proposal was not accepted by the council.", False),
+        ("May we bring candles?", "The show went on, so we cannot refund you; but you may bring a friend.", True),
+        ("Does zinc shorten the common cold?", "Zinc was not found to shorten the common cold.", False),
         ("Does zinc shorten the common cold?", "The difference in days was not significant.", False),
     ],
 )
