@@ -16,9 +16,10 @@ from functools import cache, cached_property
 from itertools import chain
 
 from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
+from preflight_rag.offline.cell_types import is_of_asked_type
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH, MONTHS
-from preflight_rag.text.tables import Cell, TableRow, has_no_value, parse_row
+from preflight_rag.text.tables import Cell, TableRow, parse_row
 from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
 
@@ -58,12 +59,6 @@ _ASKING = frozenset(
 )
 """Words that ask, and name nothing, unless a row or a column has them."""
 _QUANTITY = frozenset(words("many much"))
-_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
-_OF_WHAT = re.compile(
-    r"\W*(?:against|for|about|with|from|of|on|to) wh(?:at|om|ich) (?:is|are|was|were|do|does|did|can|may|has|have)\b",
-    re.IGNORECASE,
-)
-"""A question whose answer is no figure: "Against what are rabbits vaccinated?", unlike "For what price is it sold?"."""
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _SCALE = re.compile(r"(?:\bin |[$€£] ?|\()(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
 _NO_AMOUNT = re.compile(
@@ -171,7 +166,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
             found
             for line in lines
             for found in _candidates(line, asked, weights, titles)
-            if _may_answer(question, kind, line.row.cells[found.place].text) and may_be_claimed(wanted, _named(found))
+            if _may_answer(question, kind, found) and may_be_claimed(wanted, _named(found))
         ),
         key=lambda found: -found.score,
     )
@@ -205,17 +200,12 @@ def _scale(line: _Line, cell: Cell, label: str) -> str:
     return f"in {found.lower()}s" if found else ""
 
 
-def _may_answer(question: str, kind: Kind, cell: str) -> bool:
-    """Return whether a cell can be the answer: dates and numbers have digits, and an answer to "who" has none.
-
-    A cell without a value can be, too: no other cell is the right one then.
-    """
-    if has_no_value(cell):
-        return True
-    has_digits = any(map(str.isdigit, cell))
-    if has_digits and _OF_WHAT.match(question):
-        return False
-    return not (has_digits and _WHO.search(question)) if kind == "name" else has_digits
+def _may_answer(question: str, kind: Kind, found: _Candidate) -> bool:
+    """Return whether a cell is of the type that the question asks for."""
+    row = found.line.row
+    cell, label = row.cells[found.place], row.cells[found.by].text if found.by >= 0 else ""
+    labels = " ".join((cell.column, label, row.caption, _scale(found.line, cell, label)))
+    return is_of_asked_type(question, kind, cell.text, column=cell.column, labels=labels)
 
 
 def _named(found: _Candidate) -> CellNames:

@@ -9,6 +9,7 @@ from patterns import long_patterns
 from preflight_rag import offline
 from preflight_rag.offline import (
     cell_checks,
+    cell_types,
     confidence,
     empty_cells,
     evidence,
@@ -65,7 +66,10 @@ EXAMPLES = [
     (narrow_denials, "_FINDING", "The difference was small.", "Dogs are not allowed."),
     (lines, "_AMOUNT", "drug A 20 mg", "20 magnets"),
     (tables, "_NO_AMOUNT", "Earnings per share", "Earnings"),
-    (tables, "_OF_WHAT", "Against what are rabbits vaccinated?", "For what price is it sold?"),
+    (cell_types, "_TIME", "17–19", "34"),
+    (cell_types, "_TIMES", "Week", "Plot"),
+    (cell_types, "_PLACES", "Host city", "Kept by"),
+    (cell_types, "_OF_WHAT", "Against what are rabbits vaccinated?", "For what price is it sold?"),
     (confidence, "_GIVEN", "When does it open from July?", "When in July does it open?"),
     (confidence, "_WHERE", "In which city was it?", "In which trial was it?"),
     (confidence, "_TOPIC", "Is there anything on ketamine?", "Who was cast as Hamlet?"),

@@ -1,0 +1,72 @@
+"""Whether a table's cell is of the type that a question asks for: an amount of money, a day, a place, a person.
+
+The words of a question may name a column that answers something else: "How much does she pay for her plot?" names the
+column "Plot", which holds the plot's number. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.text.money import asks_money, may_be_money
+from preflight_rag.text.tables import has_no_value
+from preflight_rag.text.values import DATE, Kind
+
+_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
+_WHEN = re.compile(r"^\W*(?:(?:since|until|till|by|from) )?when\b", re.IGNORECASE)
+_WHERE = re.compile(r"^\W*(?:(?:from|to) )?where\b", re.IGNORECASE)
+_OF_WHAT = re.compile(
+    r"\W*(?:against|for|about|with|from|of|on|to) wh(?:at|om|ich) (?:is|are|was|were|do|does|did|can|may|has|have)\b",
+    re.IGNORECASE,
+)
+"""A question whose answer is no figure: "Against what are rabbits vaccinated?", unlike "For what price is it sold?"."""
+_TIME = re.compile(
+    r"\d{4}-\d\d|\b(?:[01]?\d|2[0-4])\s?[-–—]\s?(?:[01]?\d|2[0-4])\b|\b\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?\b"
+    r"|\b\d{1,2}(?:[:.]\d\d| ?(?:am|pm|a\.m\.|p\.m\.|o['’]clock))|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\b"
+    r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b",
+    re.IGNORECASE,
+)
+"""A day, a time of day or a range of hours, "17–19"."""
+_IN_PLACE = re.compile(r"\b(?:in|at|on|near) [A-Z]")
+"""A place within a cell: "4 April 1975 in Oslo"."""
+_TIMES = re.compile(
+    r"\b(?:when|dates?|days?|weeks?|months?|years?|quarters?|seasons?|times?|hours?|evenings?|mornings?|since|until|from"
+    r"|founded|established|born|died|birth|death|began|begins?|starts?|started|ends?|ended|due|deadline|opened|closed"
+    r"|opens|closes|opening|period|term|session)\b",
+    re.IGNORECASE,
+)
+"""Words of a column whose cells are times, also where a cell alone does not look like one: "Week: 34"."""
+_PLACES = re.compile(
+    r"\b(?:where|places?|locations?|venues?|sites?|cit(?:y|ies)|towns?|villages?|count(?:y|ies)|countr(?:y|ies)|states?"
+    r"|regions?|areas?|address(?:es)?|streets?|halls?|rooms?|buildings?|floors?|grounds?|stadiums?|shel(?:f|ves)|store[sd]?"
+    r"|storage|cupboards?|drawers?|box(?:es)?|offices?|branch(?:es)?|department|wards?|hospitals?|clinics?|cent(?:er|re)s?"
+    r"|schools?|stations?|stops?|platforms?|gates?|origins?|destinations?|positions?|seats?|houses?|home|from|to|via|hosts?"
+    r"|district|province|territory|base[sd]?|headquarters?|hq)\b",
+    re.IGNORECASE,
+)
+
+
+def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, labels: str) -> bool:
+    """Return whether a cell may be the answer by its type.
+
+    A cell without a value can be, too: no other cell is the right one then.
+
+    Args:
+        question: The question.
+        kind: What it asks for, by `asked_kind`.
+        cell: The cell's text.
+        column: The column's name.
+        labels: Names of column and row, with the table's caption.
+    """
+    if has_no_value(cell):
+        return True
+    has_digits = any(map(str.isdigit, cell))
+    if kind == "name":
+        if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):
+            return False
+        return not _WHERE.match(question) or not column or bool(_PLACES.search(column) or _IN_PLACE.search(cell))
+    if not has_digits or _OF_WHAT.match(question):
+        return False
+    if _WHEN.match(question):
+        return bool(DATE.search(cell) or _TIME.search(cell) or _TIMES.search(column))
+    return not asks_money(question) or may_be_money(cell, labels)

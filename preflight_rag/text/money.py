@@ -1,0 +1,51 @@
+"""Questions for an amount of money, and answers that are none: "23 people" is no answer to "How much does it cost?"."""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.text.values import DATE, SCALES
+
+_PAYING = r"costs?|pays?|paid|charge[sd]?|owe[sd]?|spen[dt]s?|earn(?:s|ed)?|donated?|raised"
+_PRICE = r"prices?|fees?|fares?|rents?|costs?|salary|wages?|deposits?|fines?"
+_ASKS_MONEY = re.compile(
+    rf"\bhow much\b[^?]{{0,120}}\b(?:{_PAYING}|{_PRICE}|worth)\b"
+    rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_PRICE})\b(?! (?:cent(?:er|re)|list|effect))",
+    re.IGNORECASE,
+)
+_CURRENCY = re.compile(
+    r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
+    r"|INR|CAD|AUD|SEK|NOK|DKK|PLN|free|nothing|gratis)\b|\d ?p\b",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>%|[^\W\d_]{2,20})")
+_OTHER_WORDS = "mn bn per each an plus or and to for in at on of"
+_BESIDE = frozenset((*SCALES, *_OTHER_WORDS.split()))
+"""Words behind an amount of money that are no unit of it."""
+_PRICED = re.compile(
+    rf"[$€£¥₹]|\b(?:{_PAYING}|{_PRICE}|priced|rates?|charges|amounts?|totals?|sums?|payments?|paying|payable|dues?|salaries"
+    r"|earnings|income|revenues?|sales|spending|expens\w{1,4}|expenditures?|budgets?|values?|worth|balance|premiums?"
+    r"|subscriptions?|donations?|grants?|tax(?:es)?|tuition|tickets?|net|gross|turnover|profits?|debts?|loans?|assets|cash"
+    r"|purchases?|acquisitions?|dividends?|repurchases?|interest|USD|EUR|GBP|CHF|dollars?|euros?|pounds?)\b",
+    re.IGNORECASE,
+)
+"""Words of a label whose figures are amounts of money."""
+
+
+def asks_money(question: str) -> bool:
+    """Return whether a question asks for an amount of money."""
+    return bool(_ASKS_MONEY.search(question))
+
+
+def is_no_money(answer: str) -> bool:
+    """Return whether a short answer is surely no amount of money: a day, or a count of something else."""
+    if _CURRENCY.search(answer):
+        return False
+    if any(match["month1"] or match["month2"] or match["month3"] for match in DATE.finditer(answer)):
+        return True
+    return any(match["unit"].casefold() not in _BESIDE for match in _COUNTED.finditer(answer))
+
+
+def may_be_money(cell: str, labels: str) -> bool:
+    """Return whether a table's cell may be an amount of money: by its currency, or by the words that label it."""
+    return not is_no_money(cell) and bool(_CURRENCY.search(cell) or _PRICED.search(labels))
