@@ -134,11 +134,23 @@ _ASKS_ALONE = re.compile(
 )
 """Question words without the rest of a question: "When", "in how many countries"."""
 _INNER = re.compile(
-    rf"\b(?P<preposition>{_PREPOSITIONS})\s+(?:[\w-]{{1,60}}\s){{1,2}}?"
+    rf"\b(?P<preposition>{_PREPOSITIONS})\s+(?:(?!(?:{_PREPOSITIONS})\b)[\w-]{{1,60}}\s){{1,4}}?"
     rf"(?=(?:{_PREPOSITIONS}|{_AUXILIARY}|\w{{1,40}}ed)\b)",
     re.I,
 )
-"""A preposition with a word or two before the verb or another preposition: "of etoricoxib" of a dose that was given."""
+"""A preposition with up to four words before a verb or preposition: "of etoricoxib" of a dose that was given."""
+_NAME_FIRST = re.compile(
+    r"(?:(?i:and|but|so|then|what about|how about) )?"
+    r"(?P<name>(?:[A-Z][\w'’-]{0,40}\.? ){0,4}[A-Z][\w'’-]{0,40}), (?P<clause>\w[^?]{2,200})"
+)
+"""A name in front of a question about it: "And Daniel Okafor, what does he do?"."""
+_DOCUMENT = re.compile(
+    r"\b(?:contract|agreement|lease|rules|constitution|leaflet|notice|minutes|report|letter|invoice|receipt|e?mail|article"
+    r"|paper|book|manual|handbook|brochure|slides|presentation|spreadsheet|list|register|log|policy|page|website|memo)\b",
+    re.I,
+)
+"""Words for documents: "what about in the contract?" may mean another one than the last answer cites."""
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _GENERAL = re.compile(
     r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
     r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
@@ -177,6 +189,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
     for place, turn in enumerate(turns):
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
+        turn = _with_own_name(turn)
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         if is_last and (named := _named(turn, clause or core, people)) != turn:
@@ -199,6 +212,18 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
             core, clause = (core, replaced) if clause else (replaced, "")
             spoken = f"{core} {clause}".strip()
     return _TWO_YEARS.sub(r"\1", spoken)
+
+
+def _with_own_name(message: str) -> str:
+    """Return a question with the name in front of it in the place of its pronoun; other messages unchanged."""
+    match = _NAME_FIRST.match(message)
+    if match is None or not _CLAUSE.match(match["clause"]):
+        return message
+    clause = match["clause"]
+    pronoun = _PERSON.search(clause) or _THING.search(clause)
+    if pronoun is None:
+        return message
+    return _put(f"{clause[:1].upper()}{clause[1:]}?", pronoun, match["name"])
 
 
 def _stands_alone(text: str) -> bool:
@@ -475,13 +500,14 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
 def new_names(message: str) -> list[str]:
     """Return the terms by which a follow-up may refer to another document than the last answer.
 
-    These are the names in the message, and the only content word of a question without a pronoun: "What does insulin
-    do?" may be about any document.
+    These are the names, years and words for documents in the message, and the only content word of a question without a
+    pronoun: "What does insulin do?" may be about any document.
     """
     rest = _LEAD_IN.sub("", message, count=1)
     clause = _CLAUSE.match(rest)
     topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
-    return [*_names_in(rest if clause else f"and {rest}"), *(topics if len(topics) == 1 else [])]
+    names = _names_in(rest if clause else f"and {rest}")
+    return [*names, *_YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
 
 
 def points_nowhere(question: str) -> bool:

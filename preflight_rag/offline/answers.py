@@ -79,6 +79,7 @@ from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value, is_row
+from preflight_rag.text.values import ends_in_fragment
 from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_LISTED = 10
@@ -198,6 +199,8 @@ class JudgedAnswers:
     def _misfit(self, answer: PassageAnswer) -> str | None:
         """Return why an answer's sentence forbids a claim, by its name in `UNCLAIMED`; None if it does not."""
         question, source, quote = self._question, answer.source, answer.quote
+        if ends_in_fragment(question):
+            return "fragment"
         may_claim = self._fit.may_claim(source.n, quote)
         if counts_another(question, answer):
             return "counted"
@@ -484,7 +487,7 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
         return marked
     if without := rows_without_any(question, sources) or rows_not_listing_any(question, sources):
         return without
-    if form_of(question) in ("explanation", "verdict") or fit.denying:
+    if form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
         return None
     if extreme := table_extreme(question, sources, CLOSEST):
         return extreme

@@ -134,6 +134,7 @@ UNCLAIMED = {
     "nothing": "No passage holds a short answer to the question.",
     "unlikely": "The likeliest answer, “{answer}”, is {probability} sure; one is claimed from {least} on.",
     "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",
+    "fragment": "The message is no whole question, and what it changes in the one before it is not clear.",
     "changed": "The likeliest answer, “{answer}”, stands in a sentence that a later document changes.",
     "counted": "The likeliest answer, “{answer}”, counts something else than what is asked for.",
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",

@@ -174,6 +174,14 @@ def _asks_verdict(question: str) -> bool:
     return any(_ASKS_VERDICT.match(question, aside.end()) for aside in asides)
 
 
+def ends_in_fragment(text: str) -> bool:
+    """Return whether a text has a question, and behind it words that are none: "How many may sit? and standing?"."""
+    parts = [part.strip() for part in re.findall(r"[^?]+\??", text)]
+    if len(parts) < 2 or not parts[-2].endswith("?") or not parts[-1].endswith("?"):
+        return False
+    return _BEGINS_QUESTION.match(_LINK.sub("", parts[-1], count=1)) is None
+
+
 def years(text: str) -> set[int]:
     """Return the years in a text, from 1700 on: smaller numbers are more often not years."""
     found = set()

@@ -17,6 +17,13 @@ ADULTS = "What is the normal heart rate of adults?"
         ([ADULTS], "and in children?", "What is the normal heart rate in children?"),
         ([ADULTS, "and in children?"], "and in newborns?", "What is the normal heart rate in newborns?"),
         ([ADULTS], "what about infants?", "What is the normal heart rate of infants?"),
+        (
+            ["How much was the rent for a half plot in 2022?", "and in 2023?"],
+            "and for a full plot?",
+            "How much was the rent for a full plot in 2023?",
+        ),
+        (["Who is the chair?"], "And Daniel Okafor, what does he do?", "What does Daniel Okafor do?"),
+        ([], "Mill Hall, how large is it?", "How large is Mill Hall?"),
         (["How is pneumonia treated?"], "and in children?", "How is pneumonia treated in children?"),
         (["How high is Mount Everest?"], "What about K2?", "How high is K2?"),
         (["What was the mean age in the placebo group?"], "and with naproxen?", "What was the mean age with naproxen?"),
@@ -156,6 +163,11 @@ def test_the_only_word_of_a_question_is_looked_for_everywhere() -> None:
     assert new_names("What does insulin do?") == ["insulin"]
     assert new_names("How old is she?") == []
     assert new_names("And why?") == []
+
+
+def test_a_year_and_a_word_for_a_document_are_looked_for_everywhere() -> None:
+    assert new_names("and in 2023?") == ["2023"]
+    assert new_names("what about in the contract?") == ["contract"]
 
 
 def test_a_pronoun_becomes_the_person_whom_the_answer_names():

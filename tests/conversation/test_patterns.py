@@ -64,6 +64,8 @@ EXAMPLES = [
     (follow_ups, "_SUBJECT", "What was the annual dividend of 2023", "How much was paid?"),
     (follow_ups, "_OPENING", "In how many countries was it done?", "Aspirin was given"),
     (follow_ups, "_ASKS_ALONE", "in how many countries", "it was given"),
+    (follow_ups, "_NAME_FIRST", "And Daniel Okafor, what does he do", "And what does Daniel Okafor do"),
+    (follow_ups, "_DOCUMENT", "what about in the contract", "what about in the hall"),
     (follow_ups, "_INNER", "Which dose of etoricoxib was given", "Which dose was given"),
     (follow_ups, "_GENERAL", "How old were the women?", "How old were the women of Oslo?"),
     (named_places, "_SOURCE", "show me the second source", "the second paper on aspirin"),

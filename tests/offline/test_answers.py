@@ -386,3 +386,14 @@ async def test_no_prose_stands_under_the_rows_that_lack_something(reader):
     prose = "Free fatty acids were released from gluten at a fixed end point of 8.0."
     draft = (await reader().answer(question="What is gluten free?", sources=sources(text, prose))).value
     assert [quote for _, quote in draft.quotes] == [cake]
+
+
+@pytest.mark.parametrize(
+    ("question", "claimed"), [("How many may stand?", True), ("How many may sit? and stand?", False)]
+)
+async def test_nothing_is_claimed_of_a_fragment_behind_a_question(reader, question, claimed):
+    hall = "The hall takes 165 people who sit and 220 who stand."
+    table = {hall: (0.95, ("220", 8.0))}
+    draft = (await reader(**table).answer(question=question, sources=sources(hall))).value
+    assert (outcome(draft) == "answered") is claimed
+    assert draft.quotes
