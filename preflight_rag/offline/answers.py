@@ -64,6 +64,7 @@ from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_leg
 from preflight_rag.offline.rows_by_figure import rows_with_such_figures
 from preflight_rag.offline.shortened_terms import with_long_forms
 from preflight_rag.offline.sibling_items import siblings, with_siblings
+from preflight_rag.offline.table_rows import rows_in_other_words
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.offline.unlisted_cells import rows_not_listing_any
 from preflight_rag.offline.verdicts import VerdictReader
@@ -310,7 +311,8 @@ class AnswerReader:
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
             lead = self._lead(question, terms, CLOSEST)
-            return self.chooser.verdict(question, read, verdicts, terms, fit, lead) or NOTHING
+            made = self.chooser.verdict(question, read, verdicts, terms, fit, lead)
+            return made or (NOTHING if options else self._by_reading(question, read, terms, fit))
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING
@@ -404,6 +406,7 @@ class AnswerReader:
         ranked = self.sentences.rank(question, stated, MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
             quotes = exact_sentences(question, sources) or self._alike(question, sources)
+            quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from math import ceil
 
 from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft, Source
@@ -13,6 +16,10 @@ from preflight_rag.text.words import words
 
 MOST_ROWS = 10
 """Rows of a table that are shown; a guess, as of other lines."""
+MOST_WORDS = 0.6
+"""Least share of a question's content words that such a row has. A guess."""
+RARE = 2
+"""Most rows that have a word which tells a row from others. A guess."""
 _SHORTEST = 4
 """Letters of a row's name that is looked for elsewhere, at least; a guess."""
 _ANY = frozenset(words("one item article product thing entry row option"))
@@ -61,6 +68,25 @@ def largest_table(lines: Sequence[TableLine]) -> list[TableLine]:
     for line in lines:
         tables.setdefault((line.source.document_id or line.source.title, line.row.caption[:9]), []).append(line)
     return max(tables.values(), key=len, default=[])
+
+
+def rows_in_other_words(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return `(passage, row)` of the rows that have most words of a question, some of which no other row has.
+
+    A row says in cells what a question says in a sentence, so neither its vector nor the reader finds them alike:
+    "Motion: Second gate | For: 27 | Against: 27 | Result: lost", and "Was the second gate approved?".
+
+    Args:
+        question: The question.
+        sources: Passages; their lines that are rows of tables are read.
+    """
+    asked = frozenset(words(question))
+    shared = {(line.source.n, line.text): asked & frozenset(words(line.text)) for line in lines_of_tables(sources)}
+    counts = Counter(chain.from_iterable({text: found for (_, text), found in shared.items()}.values()))
+    least = max(2, ceil(MOST_WORDS * len(asked)))
+    fitting = {row: found for row, found in shared.items() if len(found) >= least}
+    own = [row for row, found in fitting.items() if any(counts[term] <= RARE for term in found)]
+    return sorted(own, key=lambda row: (-len(fitting[row]), row[0]))[:MOST_ROWS]
 
 
 def shown_rows(lines: Sequence[TableLine], lead: str, why: str) -> Draft | None:
