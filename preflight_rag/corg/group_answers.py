@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
@@ -13,10 +15,15 @@ from preflight_rag.state.values import Usage
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
+from preflight_rag.text.quotes import quotable
+from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
+from preflight_rag.text.words import words
 
 MAX_SHOWN = 8
 """Most quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
+LEAST_WORTH = 0.75
+"""Least share of the question's words in a version's quote, by weight, of that in the best version's quote. A guess."""
 
 
 def asked_in_plural(sources: Sequence[Source], settings: Settings) -> bool:
@@ -60,10 +67,14 @@ def as_evidence(
         ordered = newest_first([sources[n] for n in sorted(quotes) if n in sources])
     quotes = {source.n: quotes[source.n] for source in ordered} | quotes  # in the order of `ordered`
     replaced = [other for other in ordered[1:] if supersedes(ordered[0], other)]
+    if replaced:
+        # Other documents are no versions: they would stand under a line that is not so of them.
+        quotes = _of_versions(question, (ordered[0], *replaced), quotes)
+        ordered = [source for source in ordered if source.n in quotes]
+        replaced = ordered[1:]
     lead = SEVERAL if len(quotes) > 1 else CLOSEST
-    if not replaced:
-        in_order, lead = by_year(question, sources, list(quotes.items()), lead)
-        quotes = dict(in_order)
+    in_order, of_years = by_year(question, sources, list(quotes.items()), lead)
+    quotes = quotes if replaced else dict(in_order)
     shown = []
     for entry in entries:
         quoted_ranks = [rank for rank in entry["ranks"] if rank in quotes]
@@ -76,11 +87,31 @@ def as_evidence(
     lines = [
         f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
     ]
-    if replaced:
-        lead = versions_lead(ordered[0], quotes[ordered[0].n], quotes[replaced[0].n])
+    if replaced and of_years == lead and len(set(quotes.values())) > 1:
+        of_years = versions_lead(ordered[0], quotes[ordered[0].n], quotes[replaced[0].n])
+    lead = of_years
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []
+
+
+def _of_versions(question: str, versions: Sequence[Source], quotes: Mapping[int, str]) -> dict[int, str]:
+    """Return what each version says about the question, by number, without versions that say nothing about it.
+
+    A version's quote gives way to a sentence with more of the question's words, rare words counting more: "Rabbits may
+    be kept" is nearer to "Are rabbits allowed?" than "Bonfires are not allowed".
+    """
+    asked = frozenset(words(question)) - frozenset(words(versions[0].title))
+    stated: dict[int, list[str]] = {}
+    for source in versions:
+        pieces = (piece for span in sentence_spans(source.text) for piece in quotable(source.text[slice(*span)]))
+        stated[source.n] = [quotes[source.n], *pieces]
+    terms = {text: asked & frozenset(words(text)) for text in chain.from_iterable(stated.values())}
+    counts = Counter(chain.from_iterable(terms.values()))
+    worth = {text: sum(1 / counts[term] for term in sorted(found)) for text, found in terms.items()}
+    best = {n: max(texts, key=lambda text: worth[text]) for n, texts in stated.items()}
+    most = max(worth[text] for text in best.values())
+    return {n: text for n, text in best.items() if worth[text] >= LEAST_WORTH * most}
 
 
 def _of_version(label: str, source: Source | None) -> str:

@@ -311,8 +311,8 @@ class AnswerReader:
         terms = question_terms(question, self.library, sources)
         if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
             lead = self._lead(question, terms, CLOSEST)
-            made = self.chooser.verdict(question, read, verdicts, terms, fit, lead)
-            return made or (NOTHING if options else self._by_reading(question, read, terms, fit))
+            verdict = self.chooser.verdict(question, read, verdicts, terms, fit, lead)
+            return verdict or (NOTHING if options else self._by_reading(question, read, terms, fit))
         if options:
             answering = self._answering(read)
             return self._chosen(question, answering, options) if answering else NOTHING

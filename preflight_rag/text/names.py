@@ -20,7 +20,7 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,80})[\"”»]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
 _INTERROGATIVE = re.compile(
     r"^(?:(?:in|on|at|of|for|by|to|from)\s)?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does|did|"
-    r"can|could|will|would|should|has|have|had|tell|name|list|give)\b(?:['’]s)?\s?",
+    r"can|could|will|would|should|may|might|must|shall|has|have|had|tell|name|list|give)\b(?:['’]s)?\s?",
     re.I,
 )
 _PROPERTY_OF = re.compile(
@@ -55,7 +55,7 @@ def surface_name(question: str) -> str:
         return " ".join((quoted[1] or quoted[2]).split())
     rest = _INTERROGATIVE.sub("", question.strip().rstrip("?.! "), count=1)
     runs = [match.group().rstrip(".'’-") for match in re.finditer(rf"{NAME.pattern}(?:, {CAPITAL})*", rest)]
-    named = [run for run in runs if re.search(r"[^\W\d_]", run)]
+    named = [run for run in runs if re.search(r"[^\W\d_]", run) and not re.fullmatch(r"I(?:['’]\w+)?", run)]
     return max(named, key=lambda run: (len(run.split()), len(run)), default="")
 
 

@@ -149,12 +149,21 @@ def _whole_words(text: str, start: int, end: int) -> Span:
     return start, end
 
 
+_GREETING = re.compile(
+    r"(?:dear|hello|hi|hallo|good (?:morning|afternoon|evening)|sehr geehrte[rs]?|liebe[rs]?)\b[^.!?:|]{0,60}[,!]"
+    r"|(?:(?:with )?(?:kind|best|warm|many)(?:est)? (?:regards|wishes|thanks)|yours (?:sincerely|faithfully|truly)"
+    r"|sincerely|regards|cheers|mit freundlichen grüßen|viele grüße)[,!]?",
+    re.IGNORECASE,
+)
+"""The first or the last line of a letter."""
+
+
 def quotable(sentence: str) -> list[str]:
     """Return a sentence without leading list or heading marks, cut between words if it is very long."""
     lead = _LEAD.match(sentence)
     rest = sentence[lead.end() :] if lead else sentence
-    # A heading names a subject and states nothing.
-    if lead and lead.group().startswith("#"):
+    # A heading names a subject and states nothing; a greeting states nothing at all.
+    if (lead and lead.group().startswith("#")) or _GREETING.fullmatch(rest.strip()):
         return []
     pieces = []
     while len(rest) > _MAX_QUOTE:

@@ -17,6 +17,7 @@ from preflight_rag.text.words import words
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\s?[-/–]\s?(?:\d\d|(?:19|20)\d\d))?(?!\d)")
 _VERSION = re.compile(r"\b(?:v|ver|version|rev|revision|edition|issue)[\s.]?(?P<number>\d+(?:\.\d+)*)\b", re.I)
+_REPLY = re.compile(r"\s*(?:re|fwd?|aw|wg)\s?:", re.I)
 _REPLACES = re.compile(r"\b(?:replaces?|supersedes?|superseding|replacing)\b(?P<what>[^\n]{3,200})", re.I)
 _TOKEN = re.compile(r"[^\s.,;:!?()]+(?:[.,:][^\s.,;:!?()]+)*")
 MOST_CHANGED = 3
@@ -43,6 +44,8 @@ def supersedes(newer: Source, older: Source) -> bool:
         return True
     if _says_so(older, newer):
         return False
+    if _REPLY.match(newer.title) or _REPLY.match(older.title):
+        return False  # an answer to a mail is no version of it
     name = _name(newer.title)
     return bool(name) and name == _name(older.title) and _place(newer) > _place(older)
 

@@ -7,8 +7,8 @@ from preflight_rag.corg.group_answers import as_evidence
 from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
-from preflight_rag.state.reading import Draft
-from preflight_rag.text.headers import CLOSEST, SEVERAL
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.headers import CLOSEST, SEVERAL, VERSIONS
 
 WORDS = {1: "One of them.", 2: "Two of them."}
 
@@ -86,3 +86,36 @@ def test_evidence_without_words_to_quote_is_nothing():
         "Which?", Draft("One [1]."), [{"entity": "E", "descriptor": None, "answer": "One", "ranks": [1]}], {}
     )
     assert (made.found, made.text, entries) == (False, "", [])
+
+
+RULES = {
+    2025: "Bonfires are not allowed.\n\nSheds may be 2.4 m long.\n\nThe rent for a plot is £63.",
+    2023: "Cockerels are not allowed.\n\nRabbits may be kept, and four hens.\n\nThe rent for a plot is £54.",
+    2022: "No animals may be kept, except rabbits.\n\nDogs are not allowed.\n\nThe rent for a plot is £48.",
+}
+OTHER = Source(4, "p4", "Waiting list", "There are 23 people who are not allowed a plot yet.", document_id="d4")
+
+
+def of_rules(question, *quotes):
+    """The evidence from one quote of each year's rules, and one of another document."""
+    rules = [Source(n, f"p{n}", f"Rules {year}", RULES[year], document_id=f"d{n}") for n, year in enumerate(RULES, 1)]
+    sources = {source.n: source for source in (*rules, OTHER)}
+    quoted = (*enumerate(quotes, 1), (4, OTHER.text))
+    entries = [{"entity": sources[n].title, "descriptor": None, "answer": quote, "ranks": [n]} for n, quote in quoted]
+    made, _ = as_evidence(question, Draft("Some.", quoted), entries, sources)
+    return made.text.split("\n")[0], [quote for _, quote in made.quotes]
+
+
+def test_versions_are_compared_by_what_they_say_of_the_question_and_stand_alone():
+    quotes = "Bonfires are not allowed.", "Cockerels are not allowed.", "No animals may be kept, except rabbits."
+    lead, shown = of_rules("Are rabbits allowed?", *quotes)
+    assert lead == VERSIONS
+    assert shown == ["Rabbits may be kept, and four hens.", "No animals may be kept, except rabbits."]
+
+
+def test_versions_of_other_years_are_no_answers_for_a_year():
+    rents = [text.split("\n\n")[2] for text in RULES.values()]
+    assert of_rules("How much was the rent for a plot in 2023?", *rents)[1] == rents
+    lead, shown = of_rules("How much was the rent for a plot in 2021?", *rents)
+    assert lead.startswith("Nothing was found for 2021.")
+    assert shown == rents
