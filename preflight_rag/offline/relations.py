@@ -1,6 +1,6 @@
 """Contexts for COrg, without a language model: what each says on a question, and how two of them relate.
 
-This is what the keyless reader replies; what follows from replies for all contexts, `corg/relations.py` works out.
+This is what the keyless reader replies; what follows from replies for all contexts, `corg/relation_graph.py` works out.
 
 Each context is read once (`context_readings.py`). Logistic models over features of two contexts then say whether both
 are about one thing, and whether two about one thing give one answer; the five relations follow from these as COrg
