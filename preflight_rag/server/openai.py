@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Header, Request, Response
@@ -28,7 +29,6 @@ from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
 from preflight_rag.server.replies import (
-    CitedPlace,
     FinishReason,
     ReplyEnd,
     ReplyRequest,
@@ -188,6 +188,90 @@ class Conversation:
     history: tuple[tuple[str, str], ...]
     instructions: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, messages: Sequence[Message]) -> Conversation | None:
+        """Return the last message of the user with the earlier messages and instructions; None if there is none."""
+        spoken = [(each.role, each.text()) for each in messages if each.role in ("user", "assistant")]
+        last = max((place for place, (role, _) in enumerate(spoken) if role == "user"), default=None)
+        if last is None:
+            return None
+        instructions = tuple(each.text() for each in messages if each.role in INSTRUCTING)
+        return cls(spoken[last][1], tuple(spoken[:last]), instructions)
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """A turn that a request of either of OpenAI's APIs asks for.
+
+    Attributes:
+        service: The server.
+        user: Who asks.
+        conversation: The question, with what the client sent before it.
+        wanted: The client's requirements on the reply.
+        shown: The user's name of the thread.
+        thread_id: The thread's id in the ledger.
+        goes_on: Whether the thread has the earlier messages already.
+        is_remembered: Whether a later request finds the thread by the text of its messages.
+        base_url: The server's address, for links to cited files.
+    """
+
+    service: Service
+    user: User
+    conversation: Conversation
+    wanted: ReplyRequest
+    shown: str
+    thread_id: str
+    goes_on: bool
+    is_remembered: bool
+    base_url: str
+
+    @cached_property
+    def writer(self) -> Writer:
+        """The writer of the reply's text."""
+        return Writer(self.wanted, self.user)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The header that names the thread."""
+        return {THREAD_HEADER: self.shown.encode("ascii", "replace").decode()}
+
+    def start(self, settings: dict[str, Any], *, streamed: bool) -> RunningTurn:
+        """Start the turn in the background.
+
+        Raises:
+            Refused: Too many turns are running and waiting.
+        """
+
+        def begin() -> AsyncGenerator[Event, None]:
+            """Begin the turn."""
+            return self.service.watch.turn(
+                self.conversation.question,
+                thread_id=self.thread_id,
+                history=[] if self.goes_on else as_answered(self.conversation.history),
+                discard=True,
+                tokens=streamed and self.wanted.format is None,
+                sampling=dict(self.wanted.sampling),
+                purses=self.service.spending.of(self.user.name),
+                **settings,
+            )
+
+        return self.service.running.start(self.thread_id, begin, self.user.prefix)
+
+    async def end(self, outcome: Outcome) -> ReplyEnd:
+        """Return the reply's end with its citations (none in JSON), and remember its text for a follow-up.
+
+        Raises:
+            Exception: The error with which the turn failed.
+        """
+        ended = self.writer.end(outcome)
+        if isinstance(outcome, Answer | Clarification) and self.is_remembered:
+            spoken = self.conversation
+            whole = (*spoken.history, ("user", spoken.question), ("assistant", ended.text))
+            self.service.conversations.remember(self.user.name, whole, self.shown, outcome.turn)
+        if self.wanted.format:
+            return ended
+        return replace(ended, annotations=await cited_places(self.service, outcome, ended.text, self.base_url))
+
 
 @router.get("/models", response_model=None)
 def models(service: ServiceOf) -> dict[str, Any]:
@@ -231,37 +315,13 @@ async def complete(
     known = given or await asyncio.to_thread(known_thread, service, user, conversation)
     shown = known or f"v1-{uuid4().hex[:12]}"
     thread_id = user.thread(validate_thread_id(shown))
-
-    def start() -> AsyncGenerator[Event, None]:
-        """Start the turn that answers the request."""
-        return service.watch.turn(
-            conversation.question,
-            thread_id=thread_id,
-            history=[] if known else as_answered(conversation.history),
-            discard=True,
-            tokens=bool(body.stream) and wanted.format is None,
-            sampling=dict(wanted.sampling),
-            purses=service.spending.of(user.name),
-            **settings,
-        )
-
-    def remember(text: str, turn: int) -> None:
-        """Remember the thread by its text, for a follow-up."""
-        if not given:
-            whole = (*conversation.history, ("user", conversation.question), ("assistant", text))
-            service.conversations.remember(user.name, whole, shown, turn)
-
-    async def cited(outcome: Outcome, text: str) -> tuple[CitedPlace, ...]:
-        """Return the citations' places in the text; none in a reply as JSON."""
-        return () if wanted.format else await cited_places(service, outcome, text, str(request.base_url))
-
-    writer = Writer(wanted, user)
-    completion = Completion(body, writer, service.options.heartbeat_seconds, remember, cited)
-    turn = service.running.start(thread_id, start, user.prefix)
-    headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
+    base_url = str(request.base_url)
+    asked = TurnRequest(service, user, conversation, wanted, shown, thread_id, bool(known), not given, base_url)
+    completion = Completion(body, asked)
+    turn = asked.start(settings, streamed=bool(body.stream))
     if not body.stream:
-        return JSONResponse(await completion.whole(await finish(turn, request)), headers=headers)
-    return TurnStream(turn, completion.chunks(turn, await first_item(turn)), headers)
+        return JSONResponse(await completion.whole(await finish(turn, request)), headers=asked.headers)
+    return TurnStream(turn, completion.chunks(turn, await first_item(turn)), asked.headers)
 
 
 def route_of(model: str) -> str | None:
@@ -289,12 +349,9 @@ def conversation_of(body: ChatBody) -> Conversation:
             help="Leave out n.",
             code="unsupported_value",
         )
-    messages = [(each.role, each.text()) for each in body.messages if each.role in ("user", "assistant")]
-    last = max((place for place, (role, _) in enumerate(messages) if role == "user"), default=None)
-    if last is None:
+    if (conversation := Conversation.of(body.messages)) is None:
         raise Refused(400, "no message is the user's", help="End with a message of role `user`.")
-    instructions = tuple(each.text() for each in body.messages if each.role in INSTRUCTING)
-    return Conversation(messages[last][1], tuple(messages[:last]), instructions)
+    return conversation
 
 
 def turn_settings(
@@ -344,15 +401,7 @@ def as_mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-class HasHistory(Protocol):
-    """A conversation that a client sends whole."""
-
-    @property
-    def history(self) -> tuple[tuple[str, str], ...]:
-        """Return the messages before the question."""
-
-
-def known_thread(service: Service, user: User, conversation: HasHistory) -> str | None:
+def known_thread(service: Service, user: User, conversation: Conversation) -> str | None:
     """Return the thread that a conversation continues, unless it has had another turn since."""
     thread_id, turns = service.conversations.take(user.name, conversation.history) or ("", 0)
     last = service.preflight.ledger.last(user.thread(thread_id)) if thread_id else None
@@ -415,17 +464,11 @@ class Completion:
 
     Attributes:
         body: The request.
-        writer: Writes the text.
-        heartbeat: Seconds of silence after which a comment is sent.
-        remember: Called with the whole text of the answer and the turn's number, once they are known.
-        cited: Finds the citations in a text.
+        asked: The turn that it asks for.
     """
 
     body: ChatBody
-    writer: Writer
-    heartbeat: float
-    remember: Callable[[str, int], None]
-    cited: Callable[[Outcome, str], Awaitable[tuple[CitedPlace, ...]]]
+    asked: TurnRequest
 
     def __post_init__(self) -> None:
         self._form = CompletionForm(self.body.model)
@@ -436,7 +479,7 @@ class Completion:
         Raises:
             Exception: The error with which the turn failed.
         """
-        return self._form.whole(await self._end(outcome))
+        return self._form.whole(await self.asked.end(outcome))
 
     async def chunks(self, turn: RunningTurn, first: Item | None) -> AsyncIterator[bytes]:
         """Yield the chunks of a stream, then `[DONE]`.
@@ -445,30 +488,23 @@ class Completion:
         """
         yield self._form.chunk(ChoiceDelta(role="assistant", content=""))
         options = self.body.stream_options
-        async for item in items(turn, first, lambda: self.heartbeat):
+        async for item in items(turn, first, lambda: self.asked.service.options.heartbeat_seconds):
             if item is None:
                 yield STILL_HERE
             elif isinstance(item, TokenEvent):
-                if piece := self.writer.feed(item.text):
+                if piece := self.asked.writer.feed(item.text):
                     yield self._form.chunk(ChoiceDelta(content=piece))
             elif isinstance(item, StoppedTurn):
                 yield self._form.chunk(ChoiceDelta(), "stop")
             elif is_last(item):
                 try:
-                    ended = await self._end(item)
+                    ended = await self.asked.end(item)
                 except Exception as error:
                     yield _data(error_body(error, "/v1"))
                 else:
                     for chunk in self._form.ending(ended, with_usage=bool(options and options.include_usage)):
                         yield chunk
         yield DONE
-
-    async def _end(self, outcome: Outcome) -> ReplyEnd:
-        """Return the reply's end with its citations, and remember its text, by which a follow-up finds its thread."""
-        ended = self.writer.end(outcome)
-        if isinstance(outcome, Answer | Clarification):
-            self.remember(ended.text, outcome.turn)
-        return replace(ended, annotations=await self.cited(outcome, ended.text))
 
 
 def _completed(body: ChatBody, ended: ReplyEnd) -> Response:
