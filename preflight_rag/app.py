@@ -150,16 +150,7 @@ class Preflight:
     def _over(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
         """Return the application over an open library, which is closed where no reader can be opened."""
         try:
-            reader = open_reader(
-                model,
-                library.embedder,
-                deadline=settings.deadline,
-                temperature=settings.temperature,
-                context_window=settings.context_window,
-                form=settings.reply_form,
-                extractive_reader=settings.extractive_reader,
-                library=library,
-            )
+            reader = open_reader(model, library.embedder, settings, library=library)
         except BaseException:
             library.close()
             raise
@@ -619,17 +610,8 @@ class Preflight:
             return self.reader
         with self._opening_readers:
             if model not in self._readers:
-                numbers = self.settings
-                self._readers[model] = open_reader(
-                    model,
-                    self.library.embedder,
-                    deadline=numbers.deadline,
-                    temperature=numbers.temperature,
-                    context_window=numbers.context_window,
-                    form=numbers.reply_form,
-                    extractive_reader=numbers.extractive_reader,
-                    library=self.library,
-                )
+                library = self.library
+                self._readers[model] = open_reader(model, library.embedder, self.settings, library=library)
             return self._readers[model]
 
     def with_reader(self, reader: Reader) -> Preflight:

@@ -24,6 +24,7 @@ from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.models.protocol import Reader
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import (
     BudgetUsedUp,
     ModelAuthError,
@@ -92,7 +93,7 @@ class Asking:
         """
         if self.chat_model is not None:
             return self.prompts
-        return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
+        return open_reader(OFFLINE, embedder, Settings(extractive_reader=self.run.extractive_reader))
 
     async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[CaseOutcome[T]]:
         """Run all cases under the run's concurrency and budget; see `gather`.
