@@ -53,8 +53,7 @@ async def relate_all(
         sources: The contexts by number, best-ranked first.
         tokens: Length of each in a prompt, by number.
         settings: `corg_mode` and `relation_prompt_tokens` are used. For a reader by rule, which relates by more than
-            its
-            notes, the mode `notes` becomes `careful`.
+            its notes, the mode `notes` becomes `careful`.
         settled: Called after each step with the number of contexts without an open relation.
     """
     graph = _graph(list(sources), settings.corg_mode, by_rule=reader.by_rule)

@@ -62,8 +62,7 @@ class ContextAnswer:
 class ContextReading:
     """The reading of one context for a question.
 
-    There are two ways of reading: by sentences (ranked with an embedder) and by spans (found by an extractive
-    reader).
+    There are two ways of reading: by sentences (ranked with an embedder) and by spans (found by an extractive reader).
 
     Attributes:
         answers: The context's answers, best first; by sentences at most one.
