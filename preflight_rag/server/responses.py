@@ -24,7 +24,7 @@ from preflight_rag.server.client_tasks import task_of
 from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
-from preflight_rag.server.openai import (
+from preflight_rag.server.openai_requests import (
     MOST_MESSAGES,
     Conversation,
     Message,
