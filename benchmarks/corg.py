@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from langchain_openai import ChatOpenAI  # noqa: E402
 
 from preflight_rag import Answer, Preflight  # noqa: E402
-from preflight_rag.corg.relations import related  # noqa: E402
+from preflight_rag.corg.relation_graph import related  # noqa: E402
 from preflight_rag.library import Library  # noqa: E402
 from preflight_rag.models.chat.chat_reader import ChatReader  # noqa: E402
 from preflight_rag.state.reading import ContextNote  # noqa: E402

@@ -2,7 +2,7 @@
 
     python benchmarks/ladder.py [--questions]
 
-The questions and what each ladder has to hold are in `tests/ladder_questions.py`, written by reading the questions. No
+The questions and what each ladder has to hold are in `tests/ladder_questions.tsv`, written by reading the questions. No
 library and no MeSH file is used. With `--questions` every ladder is listed by its first and its last two rungs.
 """
 

@@ -322,9 +322,8 @@ def compare(
         rows: Rows of one run over one data set.
         by: What the columns are; the lines are the arms, or the conditions if the columns are the arms.
         columns: Which columns, or for each the values of `by` that it includes: a sample's score in a column is the
-            mean of
-            its rows there, so that "all" can be a sample's mean over its conditions, or all samples if each has one
-            condition. Without it, each value is a column.
+            mean of its rows there, so that "all" can be a sample's mean over its conditions, or all samples if each has
+            one condition. Without it, each value is a column.
         lines: Which lines, in order; without it all.
         pairs: The two cells, by name, that are compared over the samples that both have; or pairs of lines, which are
             compared in every column. Without it, in each column every line is compared with the baseline, or with each

@@ -68,8 +68,7 @@ def ranking_rows(
         rankings: The document of each passage, best first, by arm and sample id.
         measures: ir-measures' names by our names of the measures.
         first: If given, also measure the share of relevant documents among this many first passages, which a model
-            would
-            get.
+            would get.
         details: Returns details of an arm and a query, for the row of the first measure.
     """
     rows = []

@@ -35,8 +35,7 @@ class ExperimentRun:
         embedder: An argument of `open_embedder`; None is the default one. `pairs` takes several, separated by commas.
         document_embedder: Embedder of CPQA's search for documents; None is `embedder`.
         passage_embedder: Embedder of CPQA's search for passages in them; None is `embedder`. `cpqa-splitters` takes
-            two,
-            separated by a comma.
+            two, separated by a comma.
         rerankers: Second stages, as arguments of `open_reranker`: those of `pairs`, the one of `sources` and `cpqa…`;
             empty stands for those that need no other model.
         order: The order of the passages in BriefContext's experiments: a turn's (`turn`), or the dense ranking's alone

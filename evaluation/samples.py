@@ -47,8 +47,7 @@ class Context:
         thing: The descriptor that it lacks, if its entity is known all the same.
         source: Its origin, or "".
         spans: Spans of the text that answer; empty if none does. None: there is an answer without a marked span, or it
-            is
-            unknown whether there is one.
+            is unknown whether there is one.
         relevant: Whether a search should find it; None if unknown.
         verdict: Its verdict on a yes/no question or a statement; None if unknown.
         descriptor: Where it contains the descriptor of its entity; empty if it has none, None if unknown.
@@ -95,8 +94,7 @@ class Sample:
         document: Id of the one long document that it asks about; empty if there is none.
         spans: Where that document answers it; empty if no characters are marked.
         evidence: Ids of the documents that are known to give each of `answers`, in their order; empty if the set does
-            not
-            distinguish them.
+            not distinguish them.
         by_words: Whether any document with an answer's words gives it too, not only those that are known to.
         summaries: The human summaries, by kind.
         entities: Names of all entities that the question may mean, if the set lists them apart from the passages.

@@ -40,8 +40,7 @@ class CachedEmbedder(Embedder):
     Args:
         embedder: The embedder that computes the vectors.
         path: SQLite file with the table `vectors`; created if missing. Its name should contain the revision. Without
-            one,
-            the vectors are cached in memory.
+            one, the vectors are cached in memory.
     """
 
     def __init__(self, embedder: Embedder, path: Path | None = None) -> None:

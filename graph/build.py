@@ -47,8 +47,7 @@ def build_graph(
         context_schema: Type of the `context` that a caller passes.
         resolve: Converts that into a `Context`; by default it is one already.
         channels: The channels of `State` that are input and output; None for `messages` and `options` as input, and all
-            as
-            output.
+            as output.
 
     Raises:
         UsageError: There is no such channel.

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.models.chat.chat_models import OFFLINE, model_name, open_chat_model
 from preflight_rag.models.protocol import Reader
-from preflight_rag.models.reading.extractive_reader import BUNDLED
-from preflight_rag.state.context import ReplyForm
+from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,12 +20,8 @@ if TYPE_CHECKING:
 def open_reader(
     model: AnyModel | Reader | str | None,
     embedder: Embedder,
+    settings: Settings | None = None,
     *,
-    deadline: float = 120.0,
-    temperature: float = 0.0,
-    context_window: int | None = None,
-    form: ReplyForm = "auto",
-    extractive_reader: str = BUNDLED,
     library: Collection | None = None,
 ) -> Reader:
     """Return the reader for a model.
@@ -35,11 +30,8 @@ def open_reader(
         model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,
             `gguf:PATH`, `offline`, or None for the environment's model.
         embedder: The library's embedder, with which the offline reader compares sentences.
-        deadline: Timeout of one model call in seconds.
-        temperature: Sampling temperature of a model opened here; a given model keeps its own.
-        context_window: Tokens that the model reads and writes in one call; None: as its server says.
-        form: The format in which extracts and relations are requested (setting `reply_form`).
-        extractive_reader: The offline reader's extractive reader, as `open_extractive_reader` takes it.
+        settings: How the model is called (`deadline`, `context_window`, `reply_form`; the `temperature` only of a model
+            opened here, a given model keeps its own), and the offline reader's `extractive_reader`; None: the defaults.
         library: The collection, from which the offline reader knows how rare the words of a question are.
 
     Raises:
@@ -47,17 +39,18 @@ def open_reader(
         UnknownModel: No model of that name.
         ExtractiveReaderError: No extractive reader of that name.
     """
+    settings = settings or Settings()
     if isinstance(model, str) or model is None:
         name = model_name(model)
         if name == OFFLINE:
             from preflight_rag.models.opening import open_extractive_reader
             from preflight_rag.offline.reader import OfflineReader
 
-            return OfflineReader(embedder, open_extractive_reader(extractive_reader), library=library)
-        from preflight_rag.models.chat.chat_reader import ChatReader
-
-        chat_model = open_chat_model(name, timeout=deadline, temperature=temperature, context_window=context_window)
-        return ChatReader(chat_model, deadline=deadline, context_window=context_window, form=form)
+            return OfflineReader(embedder, open_extractive_reader(settings.extractive_reader), library=library)
+        window = settings.context_window
+        model = open_chat_model(
+            name, timeout=settings.deadline, temperature=settings.temperature, context_window=window
+        )
     if isinstance(model, Reader):
         return model
     from langchain_core.runnables import Runnable
@@ -65,7 +58,9 @@ def open_reader(
     if isinstance(model, Runnable):
         from preflight_rag.models.chat.chat_reader import ChatReader
 
-        return ChatReader(model, deadline=deadline, context_window=context_window, form=form)
+        return ChatReader(
+            model, deadline=settings.deadline, context_window=settings.context_window, form=settings.reply_form
+        )
     raise UsageError(
         f"model={model!r} is not a chat model",
         help='Pass a LangChain chat model, a Runnable that yields messages, "provider:name" or "offline".',

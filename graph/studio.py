@@ -29,7 +29,7 @@ from preflight_rag.models.planning import slow_seconds, within_time
 from preflight_rag.models.protocol import Reader, limited
 from preflight_rag.pubmed import EntrezClient
 from preflight_rag.state.calls import RERANKERS, checked_choices, narrowed
-from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Context, ReplyForm, Settings
+from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Context, Settings
 from preflight_rag.state.errors import ModelError, UsageError
 
 FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
@@ -38,6 +38,8 @@ NUMBERS = tuple(name for name, about in ABOUT.items() if about.who == "studio")
 """Numbers that may be tried out in Studio, besides the settings open to every caller; none names a file or a model."""
 OPERATORS = tuple(name for name, about in ABOUT.items() if about.who == "operator")
 """Settings that only the operator's PREFLIGHT_… variables set: files, models, and limits."""
+OF_READER = ("deadline", "temperature", "context_window", "reply_form", "extractive_reader")
+"""Settings with which a reader is opened; runs that differ in others share it."""
 STAGES = {"library": ("retrieve",), "model": ASKING} | {
     name: about.stages for name, about in ABOUT.items() if about.who != "operator"
 }
@@ -113,11 +115,11 @@ def resolve(given: Any) -> Context:
     """
     studio = given if isinstance(given, StudioContext) else StudioContext(**(given or {}))
     settings = Settings.model_validate(studio.model_dump(exclude={"library", "model"}))
-    of_model = settings.deadline, settings.temperature, settings.context_window, settings.reply_form
+    of_reader = Settings(**{name: getattr(settings, name) for name in OF_READER})
     library, run = _library(OFFERED.library(studio.library)), _run_id()
     model, loss = None, _loss(run)
     try:
-        model = _reader(library, studio.model, settings.extractive_reader, *of_model)
+        model = _reader(library, studio.model, of_reader)
     except LOST as error:
         if not isinstance(error, ModelError):
             raise
@@ -125,7 +127,7 @@ def resolve(given: Any) -> Context:
     if model is not None and model.by_rule:
         reader: Reader = model
     else:
-        offline = _reader(library, OFFLINE, settings.extractive_reader, *of_model)
+        offline = _reader(library, OFFLINE, of_reader)
         asked = limited(model, _budget(run, settings)) if model is not None else None
         # A protocol's fields must be settable; these say which of the two readers replies now.
         reader = cast(Reader, FallbackReader(asked, offline, loss))
@@ -171,26 +173,9 @@ def _library(place: Path | LibraryPlace) -> Library:
 
 
 @lru_cache(maxsize=8)
-def _reader(
-    library: Library,
-    model: str,
-    extractive_reader: str,
-    deadline: float,
-    temperature: float,
-    context_window: int | None,
-    form: ReplyForm,
-) -> Reader:
+def _reader(library: Library, model: str, settings: Settings) -> Reader:
     """Return the reader for a model, cached by all its arguments."""
-    return open_reader(
-        model or None,
-        library.embedder,
-        deadline=deadline,
-        temperature=temperature,
-        context_window=context_window,
-        form=form,
-        extractive_reader=extractive_reader,
-        library=library,
-    )
+    return open_reader(model or None, library.embedder, settings, library=library)
 
 
 @lru_cache(maxsize=1)

@@ -2,15 +2,13 @@
 
 The look at the answer (`routing.second_look`) may send it on to map/reduce over the passages that it does not cite,
 once a turn, and not on a forced route; what the extractive reader has to read for that, it reads while the model
-writes.
-Where the preflight has seen that nothing bears on the question, this call is the only one: what it writes is shown once
-a passage is known to support it, and else the turn abstains.
-Where the extractive reader has still to compare what the passages answer (`unchecked`), it does while the model writes.
-What that writes is shown once the route is certain; where the passages answer differently, the call is given up and the
-turn goes on to COrg.
-On the route COrg the passages are the only group that was made of them: its answer goes on to be composed with what was
-noted of the contexts, which also stands in for a reply that cannot be used.
-The beginning of a reply that did not come to its end is an answer marked as incomplete; it calls for no dearer route.
+writes. Where the preflight has seen that nothing bears on the question, this call is the only one: what it writes is
+shown once a passage is known to support it, and else the turn abstains. Where the extractive reader has still to
+compare what the passages answer (`unchecked`), it does while the model writes. What that writes is shown once the route
+is certain; where the passages answer differently, the call is given up and the turn goes on to COrg. On the route COrg
+the passages are the only group that was made of them: its answer goes on to be composed with what was noted of the
+contexts, which also stands in for a reply that cannot be used. The beginning of a reply that did not come to its end is
+an answer marked as incomplete; it calls for no dearer route.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from preflight_rag.models.chat.chat_models import OFFLINE
 from preflight_rag.state.calls import narrowed
 from preflight_rag.state.context import Context, GivenSettings, GivenWithoutK, Settings
 from preflight_rag.state.errors import READ_ONLY, LibraryClosed, LibraryError, ReplyNeeded, UsageError
-from preflight_rag.state.values import Answer, Clarification, Gap, Hit, Preview, SearchResult, Summary, Usage
+from preflight_rag.state.values import Answer, Clarification, SearchResult, Summary, Usage
 
 if TYPE_CHECKING:
     from langchain_core.messages import BaseMessage
@@ -150,16 +150,7 @@ class Preflight:
     def _over(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
         """Return the application over an open library, which is closed where no reader can be opened."""
         try:
-            reader = open_reader(
-                model,
-                library.embedder,
-                deadline=settings.deadline,
-                temperature=settings.temperature,
-                context_window=settings.context_window,
-                form=settings.reply_form,
-                extractive_reader=settings.extractive_reader,
-                library=library,
-            )
+            reader = open_reader(model, library.embedder, settings, library=library)
         except BaseException:
             library.close()
             raise
@@ -187,47 +178,11 @@ class Preflight:
         numbers = self._settings({"k": k, **settings})
         self._warming.begin()
         from preflight_rag.conversation.questions import check_question, normalised
-        from preflight_rag.library.search.retrieval import retrieve_passages
-        from preflight_rag.routing.decision import decide
-        from preflight_rag.routing.library_risk import risk_model_of
-        from preflight_rag.routing.model_profile import profile_of_reader
+        from preflight_rag.graph.preview import preview
 
         query = normalised(query)
         check_question(query, numbers.max_question_chars)
-        pubmed = self.pubmed() if numbers.pubmed else None
-        expressions: Sequence[str] = ()
-        if pubmed:
-            from preflight_rag.conversation.rewriter import QueryRewriter
-
-            rewriter = QueryRewriter(self.library, mode="rules", mesh=numbers.mesh, pubmed=True)
-            expressions = rewriter.invoke(query).expressions
-        extractive = extractive_for(self.reader, numbers.extractive_reader)
-        retrieval = retrieve_passages(
-            self.library, [query], numbers, expressions=expressions, pubmed=pubmed, extractive=extractive
-        )
-        refs = retrieval.references()
-        compared = extractive if compare_answers else None
-        profile = profile_of_reader(self.reader)
-        asked = query, refs, retrieval.sources(), numbers, risk_model_of(self.library), compared
-        decision = decide(*asked, profile=profile)
-        found, top = retrieval.found, slice(numbers.k)
-        return SearchResult(
-            query=query,
-            dense=tuple(found.dense[top]),
-            lexical=tuple(found.lexical[top]),
-            fused=tuple(found.fused[top]),
-            selected=tuple(
-                Hit(
-                    passage_id=ref["id"],
-                    document_id=ref["document_id"],
-                    rank=ref["rank"],
-                    score=ref["score"] if (relevance := ref.get("relevance")) is None else relevance,
-                )
-                for ref in refs
-            ),
-            gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in retrieval.problems),
-            preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
-        )
+        return preview(query, self._context(numbers), compare_answers=compare_answers)
 
     def context(self, **settings: Unpack[GivenSettings]) -> Context:
         """Return the `context` that `build_graph`'s graph needs, to run it yourself over this library and reader.
@@ -235,9 +190,12 @@ class Preflight:
         Args:
             **settings: Fields of `Settings` for those runs.
         """
-        numbers = self._settings(settings)
-        extractive = extractive_for(self.reader, numbers.extractive_reader)
+        return self._context(self._settings(settings))
+
+    def _context(self, numbers: Settings) -> Context:
+        """Return the context of runs over this library and reader with these settings."""
         pubmed = self.pubmed() if numbers.pubmed else None
+        extractive = extractive_for(self.reader, numbers.extractive_reader)
         return Context(self.reader, self.library, numbers, pubmed, extractive)
 
     def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Unpack[GivenSettings]) -> Summary:
@@ -619,17 +577,8 @@ class Preflight:
             return self.reader
         with self._opening_readers:
             if model not in self._readers:
-                numbers = self.settings
-                self._readers[model] = open_reader(
-                    model,
-                    self.library.embedder,
-                    deadline=numbers.deadline,
-                    temperature=numbers.temperature,
-                    context_window=numbers.context_window,
-                    form=numbers.reply_form,
-                    extractive_reader=numbers.extractive_reader,
-                    library=self.library,
-                )
+                library = self.library
+                self._readers[model] = open_reader(model, library.embedder, self.settings, library=library)
             return self._readers[model]
 
     def with_reader(self, reader: Reader) -> Preflight:

@@ -94,15 +94,7 @@ def summarize_file(
     from preflight_rag.models.opening import open_embedder
 
     numbers, opened = Settings.read(**settings), open_embedder(embedder)
-    reader = open_reader(
-        model,
-        opened,
-        deadline=numbers.deadline,
-        temperature=numbers.temperature,
-        context_window=numbers.context_window,
-        form=numbers.reply_form,
-        extractive_reader=numbers.extractive_reader,
-    )
+    reader = open_reader(model, opened, numbers)
     subject = subject_of_file(path, opened.count_tokens)
     return asyncio.run(summarize(subject, reader=reader, embedder=opened, settings=numbers, tokens=tokens))
 

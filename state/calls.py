@@ -28,8 +28,7 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
     Args:
         given: Names and values.
         own: The operator's settings. A caller may also name the operator's reranker; NCBI, which receives the question
-            and
-            whose documents are stored, is used only if the operator's settings allow it.
+            and whose documents are stored, is used only if the operator's settings allow it.
 
     Raises:
         UsageError: A setting is unknown, not for callers, not switched on, or has a wrong value.

@@ -440,8 +440,7 @@ class Context:
         extractive: An `ExtractiveReader`; with None nothing is pruned, no statement checked, no answers are compared.
         trace: The OpenTelemetry context of the turn's span, the parent of the stages' spans.
         calls_ahead: Whether a model may be called before it is certain that its answer counts. Not in an experiment:
-            the
-            cost of such a call depends on which of two things ends first.
+            the cost of such a call depends on which of two things ends first.
         asked_k: The requested number of passages, if there is time only for fewer (`settings.k`).
         cache: The passages that a turn's stages have read; None if nothing is to be kept.
     """

@@ -228,8 +228,7 @@ class ModelError(PreflightError):
         spent: The cost of the failed call, as `Usage.model_dump()`.
         reason: Why its reply is unusable: its own token limit ("length"), our timeout ("deadline"), a stream that ended
             without an end mark ("unfinished"), repetition ("repetition"), its server's filter, a refusal, an empty
-            reply,
-            or no completion ("malformed").
+            reply, or no completion ("malformed").
         partial: The text of an incomplete reply.
     """
 

@@ -222,7 +222,7 @@ def kept(request, tmp_path) -> Kept:
     return Kept(tmp_path / "library", url)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chat_reader():
     """Makes a `ChatReader` that talks to a scripted server through the real OpenAI client."""
 

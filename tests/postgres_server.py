@@ -13,14 +13,19 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
+
+from preflight_rag import Preflight
+from preflight_rag.testing.scripted_server import ScriptedServer
 
 PASSWORD = "p4ss/w@rd-never-shown"
 """With characters that an address has to escape."""
@@ -104,6 +109,26 @@ class PostgresServer:
         with closing(psycopg.connect(self.url("postgres"), autocommit=True)) as connection:
             connection.execute(f"create database {name}")
         return self.url(name)
+
+
+def error_of_a_turn_that_loses(server: PostgresServer, app: Preflight, model: ScriptedServer, question: str) -> Any:
+    """The error of a turn on the thread "t" whose database crashes while the model writes; then it is back."""
+    failed: list[Exception] = []
+
+    def ask() -> None:
+        try:
+            app.ask(question, thread_id="t")
+        except Exception as error:
+            failed.append(error)
+
+    turn = threading.Thread(target=ask)
+    turn.start()
+    model.wait_for(1, "<passages>")
+    server.stop(signal.SIGQUIT)
+    turn.join()
+    server.start()
+    (error,) = failed
+    return error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import openai
 import pytest
 import stones
 from serving import Client
@@ -17,6 +18,20 @@ def client_of():
     def make(url, key=None, **options):
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         made.append(Client(base_url=url, headers=headers, timeout=60, **options))
+        return made[-1]
+
+    yield make
+    for client in made:
+        client.close()
+
+
+@pytest.fixture
+def openai_client():
+    """Makes OpenAI's own clients of a server; they are closed at the end."""
+    made = []
+
+    def make(url, key="none"):
+        made.append(openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0, timeout=60))
         return made[-1]
 
     yield make

@@ -45,8 +45,7 @@ def load_weights(network: ReaderNetwork, path: Path) -> None:
     Args:
         network: The network; parameters that are not in the file, such as word embeddings, stay unchanged.
         path: A model that `reader_network.export` wrote (*.onnx), a checkpoint that `export` wrote (*.npz), or the
-            state of
-            a training (*.pt), of which the averaged weights are taken.
+            state of a training (*.pt), of which the averaged weights are taken.
 
     Raises:
         UsageError: The file cannot be read, or lacks a weight of the network, or has one of another shape.

@@ -65,8 +65,7 @@ class Targets:
     Attributes:
         allowed: (batch, tokens), positions at which a span may begin or end: the passage's, and 0.
         answers, descriptors: (batch, spans, 2), first and last token of each right span, (0, 0) for "none here";
-            unknown
-            rows and unused places hold `UNKNOWN`.
+            unknown rows and unused places hold `UNKNOWN`.
         answerable, relevant, verdict: (batch,), a class or `UNKNOWN`.
     """
 

@@ -21,8 +21,8 @@ from evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import BUNDLED
 from preflight_rag.offline import relations
+from preflight_rag.offline.context_readings import Features
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.offline.relations import Features
 
 PENALTY = 1.0
 """L2 penalty on the weights of features that lie in about [0, 1]."""

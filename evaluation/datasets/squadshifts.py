@@ -31,8 +31,7 @@ def _read(file: str, folder: Path, part: ReaderPart, rng: random.Random) -> Iter
 
     For training, some of the passages are cropped around the answer.
 
-    FILE.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], all distinct ones of up
-    to
+    FILE.jsonl: `id`, `title`, `context`, `question`, `answers` [{`text`, `answer_start`}], all distinct ones of up to
     five annotators. All comments have one title, so the paragraph decides their part.
     """
     path = find(folder, f"{file}.jsonl", origin=SOURCE)

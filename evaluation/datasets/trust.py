@@ -86,8 +86,7 @@ class TrustQuestion:
         documents: Names of the documents that it is about, all of them in the part: if there is an answer, those that
             give it.
         answers: The right answers, each with its names; a listing has to name all of them. Empty: nothing that a rule
-            can
-            compare, or nothing answers it.
+            can compare, or nothing answers it.
         right: The right verdict of a yes/no question.
         evidence: Texts in a document, each of which answers; empty if the whole document does.
         false: Answers that would be false claims.

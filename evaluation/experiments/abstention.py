@@ -2,10 +2,8 @@
 
 A question comes with 16 passages, the nearest to it in its data set. If the data set has an answer, it is asked twice:
 with a passage that gives it among them ("answerable"), and with all such passages removed ("removed"; the rest is on
-the
-same subject). Questions that the data set calls unanswerable, as in ClapNQ, are asked once ("unanswerable"). Both ways
-to
-answer are tested: all passages at once, and partitions of four with their extracts combined.
+the same subject). Questions that the data set calls unanswerable, as in ClapNQ, are asked once ("unanswerable"). Both
+ways to answer are tested: all passages at once, and partitions of four with their extracts combined.
 """
 
 from __future__ import annotations

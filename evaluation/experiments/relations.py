@@ -29,8 +29,8 @@ from evaluation.searching import described
 from evaluation.vector_cache import CachedEmbedder
 from preflight_rag.models.opening import open_embedder, open_extractive_reader
 from preflight_rag.offline import relations
+from preflight_rag.offline.context_readings import Features
 from preflight_rag.offline.reader import OfflineReader
-from preflight_rag.offline.relations import Features
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import RelationKind

@@ -97,7 +97,7 @@ class Asking:
         """
         if self.chat_model is not None:
             return self.prompts
-        return open_reader(OFFLINE, embedder, extractive_reader=self.run.extractive_reader)
+        return open_reader(OFFLINE, embedder, Settings(extractive_reader=self.run.extractive_reader))
 
     async def gather(self, cases: Sequence[C], ask: Callable[[C], Awaitable[T]], stage: str) -> list[CaseOutcome[T]]:
         """Run all cases under the run's concurrency and budget; see `gather`.

@@ -73,15 +73,13 @@ class Library(FolderCollection):
         Args:
             path: The folder.
             embedder: An argument of `open_embedder`; None for the one that the library was made with, and the default
-                one
-                for a new library.
+                one for a new library.
             create: Make the library if there is none.
             index: Kind of dense index (see `index/dense.py`), which the library remembers; a change rebuilds the index.
                 None for the library's own, `auto` in a new one.
             splitter: How documents are split, which the library remembers. It holds from the next ingest on: documents
-                that
-                are read again are split anew, the others keep their passages. None for the library's own, `sentence`
-                in a new one.
+                that are read again are split anew, the others keep their passages. None for the library's own,
+                `sentence` in a new one.
             flat_limit: Up to how many passages an `auto` index is exhaustive.
             lock_seconds: How long to wait for another writer.
 

@@ -24,7 +24,8 @@ from preflight_rag.text.quotes import elided, plain, with_ellipses
 if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
-    from preflight_rag.offline.relations import ContextAnswer, ContextReader
+    from preflight_rag.offline.context_readings import ContextAnswer
+    from preflight_rag.offline.relations import ContextReader
 
 
 class Drafts:

@@ -24,8 +24,7 @@ FILE = "preflight.json"
 def risk_model_of(library: Collection) -> RiskModel | None:
     """Return the risk model of a collection; None if none was calibrated for its embedder.
 
-    The shipped model was fitted on whole collections, so it is not used for a collection of which only a part is
-    known.
+    The shipped model was fitted on whole collections, so it is not used for a collection of which only a part is known.
 
     Raises:
         LibraryCorrupt: As `risk_model`.

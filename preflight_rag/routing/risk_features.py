@@ -2,9 +2,8 @@
 
 How far the dense and the BM25 ranking agree, how much the dense top 3 stand out, and how much of the question they
 hold. The IoU of the rankings' top 3 is not among them: beside the places of the first passages it added nothing. Each
-feature is taken so that a larger value means a larger risk; the model (`risk.py`) gives none of them a
-negative weight. Ranks go in as logarithms, BM25 scores as shares of the best one, so that little depends on the size
-of a collection.
+feature is taken so that a larger value means a larger risk; the model (`risk.py`) gives none of them a negative weight.
+Ranks go in as logarithms, BM25 scores as shares of the best one, so that little depends on the size of a collection.
 """
 
 from __future__ import annotations

@@ -71,12 +71,4 @@ class ModelEntry:
             base_url=self.base_url,
             key=self.key.get_secret_value() or None,
         )
-        return open_reader(
-            chat_model,
-            library.embedder,
-            deadline=settings.deadline,
-            context_window=settings.context_window,
-            form=settings.reply_form,
-            extractive_reader=settings.extractive_reader,
-            library=library,
-        )
+        return open_reader(chat_model, library.embedder, settings, library=library)

@@ -1,8 +1,7 @@
 """Connections of `preflight serve` and `preflight mcp`: clients that send nothing, or read nothing, are disconnected.
 
 uvicorn limits neither the time that a header takes nor the number of connections that wait for one, and counts these
-among the requests being served. A thousand connections without a request, which need no key, would keep all others
-out.
+among the requests being served. A thousand connections without a request, which need no key, would keep all others out.
 """
 
 from __future__ import annotations

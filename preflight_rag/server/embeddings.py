@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from preflight_rag.models.embedding.embedder import Embedder
 from preflight_rag.server.dependencies import ServiceOf
 from preflight_rag.server.errors import Refused
-from preflight_rag.server.openai import ROUTE_OF
+from preflight_rag.server.openai_requests import ROUTE_OF
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
 EMBEDDED_AT_ONCE = 16

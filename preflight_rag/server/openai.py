@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 from itertools import chain
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 from uuid import uuid4
 
 from fastapi import APIRouter, Header, Request, Response
@@ -21,80 +21,33 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta
 from pydantic import BaseModel, ConfigDict, Field
 
 from preflight_rag.graph.events import TokenEvent
-from preflight_rag.models.chat.chat_reader import ChatReader
-from preflight_rag.server.access import User
-from preflight_rag.server.client_tasks import Task, answer_task, task_of
+from preflight_rag.server.client_tasks import task_of
 from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
-from preflight_rag.server.replies import (
-    CitedPlace,
-    FinishReason,
-    ReplyEnd,
-    ReplyRequest,
-    Writer,
-    as_answered,
-    cited_places,
+from preflight_rag.server.openai_requests import (
+    MOST_MESSAGES,
+    ROUTE_OF,
+    Conversation,
+    Message,
+    SamplingBody,
+    TurnRequest,
+    as_mapping,
+    known_thread,
+    route_of,
+    take_task,
+    turn_settings,
+    within_reach,
 )
-from preflight_rag.server.running_turns import Event, Item, Outcome, RunningTurn, StoppedTurn, is_last
-from preflight_rag.server.service import Service
+from preflight_rag.server.replies import FinishReason, ReplyEnd, ReplyRequest
+from preflight_rag.server.running_turns import Item, Outcome, RunningTurn, StoppedTurn, is_last
 from preflight_rag.server.structured import format_of
-from preflight_rag.server.turns import (
-    STILL_HERE,
-    STREAM_HEADERS,
-    TurnStream,
-    checked_settings,
-    finish,
-    first_item,
-    items,
-    with_instructions,
-)
-from preflight_rag.state.values import Answer, Clarification
-from preflight_rag.text.inert import inert
+from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, TurnStream, finish, first_item, items
 from preflight_rag.threads.locks import validate_thread_id
 
 router = APIRouter(prefix="/v1", tags=["OpenAI"])
-THREAD_HEADER = "X-Preflight-Thread"
 OWNER = "preflight-rag"
-ROUTE_OF: dict[str, str | None] = {
-    "preflight": None,
-    "preflight-plain": "plain",
-    "preflight-map-reduce": "map-reduce",
-    "preflight-corg": "corg",
-}
-SAMPLING = (
-    *("temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias", "reasoning_effort"),
-    "verbosity",
-)
-"""Options of a model's calls, by their names in OpenAI's API and LangChain."""
-MEANINGLESS = (
-    *("tools", "functions", "stop", "logprobs", "top_logprobs", "modalities", "audio", "prediction"),
-    *("web_search_options", "truncation", "reasoning", "include", "background"),
-)
-"""Options that have no effect on an answer from a library; `stop` would cut a model's reply before its quotes."""
 DONE = b"data: [DONE]\n\n"
-INSTRUCTING = ("system", "developer")
-MOST_MESSAGES = 2000  # most messages of a conversation; a guess: a body of 1 MB rarely holds more
-
-
-class Message(BaseModel):
-    """One message of the conversation."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    role: str
-    content: str | list[dict[str, Any]] | None = None
-
-    def text(self) -> str:
-        """Return the message's text; parts that are not text are skipped."""
-        if isinstance(self.content, list):
-            return "\n".join(text for part in self.content if (text := text_of(part)) is not None)
-        return self.content or ""
-
-    def skipped(self) -> list[str]:
-        """Return the types of the message's parts that are not text."""
-        parts = self.content if isinstance(self.content, list) else []
-        return [str(part.get("type"))[:40] for part in parts if text_of(part) is None]
 
 
 class StreamOptions(BaseModel):
@@ -103,54 +56,6 @@ class StreamOptions(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     include_usage: bool = False
-
-
-class SamplingBody(BaseModel):
-    """Fields that both of OpenAI's APIs have besides the conversation.
-
-    OpenAI's own request types are stricter and would refuse fields that are ignored here. Sampling options are passed
-    to the language model; options without effect are named in the reply, and options that must not be ignored are
-    refused.
-    """
-
-    model_config = ConfigDict(extra="allow")
-
-    model: str
-    stream: bool | None = False
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, ge=0, le=1)
-    tool_choice: Any = None
-    metadata: Any = None
-    thread_id: str | None = None
-    settings: dict[str, Any] = Field(default_factory=dict)
-
-    def sampling(self) -> dict[str, Any]:
-        """Return the options for the model's calls, such as `temperature`, that the client has set."""
-        given = {name: getattr(self, name, None) for name in SAMPLING}
-        return {name: value for name, value in given.items() if value is not None}
-
-    def ignored(self) -> tuple[str, ...]:
-        """Return the names of given options that have no effect here."""
-        return tuple(name for name in MEANINGLESS if getattr(self, name, None))
-
-    def check_tools(self) -> None:
-        """Raise an error if the client requires a tool call: a library calls none.
-
-        Raises:
-            Refused: `tool_choice` requires one.
-        """
-        for name in ("tool_choice", "function_call"):
-            choice = getattr(self, name, None)
-            if choice in (None, "auto", "none") or (isinstance(choice, dict) and choice.get("mode") == "auto"):
-                continue
-            shown = choice if isinstance(choice, str) else "of one tool"
-            raise Refused(
-                400,
-                f"{name} {str(shown)[:80]!r} is not supported: a library calls no tools",
-                help=f"Leave out {name}, or send auto.",
-                param=name,
-                code="unsupported_value",
-            )
 
 
 class ChatBody(SamplingBody):
@@ -178,15 +83,6 @@ class ChatBody(SamplingBody):
             self.ignored(),
             tuple(chain.from_iterable(each.skipped() for each in spoken[last:])),
         )
-
-
-@dataclass(frozen=True)
-class Conversation:
-    """The question, the earlier messages as `("user" | "assistant", text)`, and the client's instructions."""
-
-    question: str
-    history: tuple[tuple[str, str], ...]
-    instructions: tuple[str, ...] = ()
 
 
 @router.get("/models", response_model=None)
@@ -231,49 +127,13 @@ async def complete(
     known = given or await asyncio.to_thread(known_thread, service, user, conversation)
     shown = known or f"v1-{uuid4().hex[:12]}"
     thread_id = user.thread(validate_thread_id(shown))
-
-    def start() -> AsyncGenerator[Event, None]:
-        """Start the turn that answers the request."""
-        return service.watch.turn(
-            conversation.question,
-            thread_id=thread_id,
-            history=[] if known else as_answered(conversation.history),
-            discard=True,
-            tokens=bool(body.stream) and wanted.format is None,
-            sampling=dict(wanted.sampling),
-            purses=service.spending.of(user.name),
-            **settings,
-        )
-
-    def remember(text: str, turn: int) -> None:
-        """Remember the thread by its text, for a follow-up."""
-        if not given:
-            whole = (*conversation.history, ("user", conversation.question), ("assistant", text))
-            service.conversations.remember(user.name, whole, shown, turn)
-
-    async def cited(outcome: Outcome, text: str) -> tuple[CitedPlace, ...]:
-        """Return the citations' places in the text; none in a reply as JSON."""
-        return () if wanted.format else await cited_places(service, outcome, text, str(request.base_url))
-
-    writer = Writer(wanted, user)
-    completion = Completion(body, writer, service.options.heartbeat_seconds, remember, cited)
-    turn = service.running.start(thread_id, start, user.prefix)
-    headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
+    base_url = str(request.base_url)
+    asked = TurnRequest(service, user, conversation, wanted, shown, thread_id, bool(known), not given, base_url)
+    completion = Completion(body, asked)
+    turn = asked.start(settings, streamed=bool(body.stream))
     if not body.stream:
-        return JSONResponse(await completion.whole(await finish(turn, request)), headers=headers)
-    return TurnStream(turn, completion.chunks(turn, await first_item(turn)), headers)
-
-
-def route_of(model: str) -> str | None:
-    """Return the route that a model's name stands for.
-
-    Raises:
-        Refused: There is no such model.
-    """
-    if model not in ROUTE_OF:
-        help = f"Use one of: {', '.join(ROUTE_OF)}."
-        raise Refused(404, f"there is no model {model[:80]!r}", help=help, code="unknown_model")
-    return ROUTE_OF[model]
+        return JSONResponse(await completion.whole(await finish(turn, request)), headers=asked.headers)
+    return TurnStream(turn, completion.chunks(turn, await first_item(turn)), asked.headers)
 
 
 def conversation_of(body: ChatBody) -> Conversation:
@@ -289,74 +149,9 @@ def conversation_of(body: ChatBody) -> Conversation:
             help="Leave out n.",
             code="unsupported_value",
         )
-    messages = [(each.role, each.text()) for each in body.messages if each.role in ("user", "assistant")]
-    last = max((place for place, (role, _) in enumerate(messages) if role == "user"), default=None)
-    if last is None:
+    if (conversation := Conversation.of(body.messages)) is None:
         raise Refused(400, "no message is the user's", help="End with a message of role `user`.")
-    instructions = tuple(each.text() for each in body.messages if each.role in INSTRUCTING)
-    return Conversation(messages[last][1], tuple(messages[:last]), instructions)
-
-
-def turn_settings(
-    body: SamplingBody, service: Service, route: str | None, instructions: Sequence[str], wanted: ReplyRequest
-) -> dict[str, Any]:
-    """Return a turn's settings: the checked settings of the body, with the route of the model's name.
-
-    Raises:
-        Refused: Callers may not change a setting.
-        UsageError: A value is wrong.
-    """
-    asked = {"route": route} if route else {}
-    # With a schema for the answer, a clarifying question would have no place in the reply.
-    plain = {"clarify": False} if wanted.format else {}
-    return with_instructions(checked_settings({**body.settings, **asked, **plain}, service), service, *instructions)
-
-
-def within_reach(wanted: ReplyRequest, service: Service) -> ReplyRequest:
-    """Return the requirements, with sampling options that this model does not support moved to the ignored ones."""
-    reader = service.preflight.reader
-    if not isinstance(reader, ChatReader):
-        return wanted
-    lost = [name for name in wanted.sampling if not reader.takes_option(name)]
-    return replace(wanted, ignored=(*wanted.ignored, *lost)) if lost else wanted
-
-
-async def take_task(service: Service, user: User, task: Task, sampling: dict[str, Any]) -> ReplyEnd:
-    """Return the reply to a client's task, which is not a turn of any conversation."""
-    async with service.running.slot(lambda _: None), asyncio.timeout(service.options.turn_seconds):
-        reply = await answer_task(task, service.watch, sampling, service.spending.of(user.name))
-    usage = reply.usage
-    service.metrics.tokens.labels("input").inc(usage.input_tokens)
-    service.metrics.tokens.labels("output").inc(usage.output_tokens)
-    extra: dict[str, Any] = {"task": task.kind, "model": reply.model, "model_calls": usage.calls}
-    if reply.model is None and sampling:
-        extra["ignored"] = sorted(sampling)
-    if reply.problem:
-        extra["problem"] = reply.problem
-    refusal = "the model refused to answer" if reply.finish_reason == "content_filter" else None
-    spent = usage.input_tokens, usage.output_tokens
-    text = inert(reply.text)
-    return ReplyEnd(text, text, reply.finish_reason, extra, refusal, usage=spent)
-
-
-def as_mapping(value: Any) -> dict[str, Any]:
-    """Return a JSON object unchanged, and an empty one for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-class HasHistory(Protocol):
-    """A conversation that a client sends whole."""
-
-    @property
-    def history(self) -> tuple[tuple[str, str], ...]:
-        """Return the messages before the question."""
-
-
-def known_thread(service: Service, user: User, conversation: HasHistory) -> str | None:
-    """Return the thread that a conversation continues, unless it has had another turn since."""
-    thread_id, turns = service.conversations.take(user.name, conversation.history) or ("", 0)
-    last = service.preflight.ledger.last(user.thread(thread_id)) if thread_id else None
-    return thread_id if last is not None and last.turn == turns else None
+    return conversation
 
 
 class CompletionForm:
@@ -415,17 +210,11 @@ class Completion:
 
     Attributes:
         body: The request.
-        writer: Writes the text.
-        heartbeat: Seconds of silence after which a comment is sent.
-        remember: Called with the whole text of the answer and the turn's number, once they are known.
-        cited: Finds the citations in a text.
+        asked: The turn that it asks for.
     """
 
     body: ChatBody
-    writer: Writer
-    heartbeat: float
-    remember: Callable[[str, int], None]
-    cited: Callable[[Outcome, str], Awaitable[tuple[CitedPlace, ...]]]
+    asked: TurnRequest
 
     def __post_init__(self) -> None:
         self._form = CompletionForm(self.body.model)
@@ -436,7 +225,7 @@ class Completion:
         Raises:
             Exception: The error with which the turn failed.
         """
-        return self._form.whole(await self._end(outcome))
+        return self._form.whole(await self.asked.end(outcome))
 
     async def chunks(self, turn: RunningTurn, first: Item | None) -> AsyncIterator[bytes]:
         """Yield the chunks of a stream, then `[DONE]`.
@@ -445,30 +234,23 @@ class Completion:
         """
         yield self._form.chunk(ChoiceDelta(role="assistant", content=""))
         options = self.body.stream_options
-        async for item in items(turn, first, lambda: self.heartbeat):
+        async for item in items(turn, first, lambda: self.asked.service.options.heartbeat_seconds):
             if item is None:
                 yield STILL_HERE
             elif isinstance(item, TokenEvent):
-                if piece := self.writer.feed(item.text):
+                if piece := self.asked.writer.feed(item.text):
                     yield self._form.chunk(ChoiceDelta(content=piece))
             elif isinstance(item, StoppedTurn):
                 yield self._form.chunk(ChoiceDelta(), "stop")
             elif is_last(item):
                 try:
-                    ended = await self._end(item)
+                    ended = await self.asked.end(item)
                 except Exception as error:
                     yield _data(error_body(error, "/v1"))
                 else:
                     for chunk in self._form.ending(ended, with_usage=bool(options and options.include_usage)):
                         yield chunk
         yield DONE
-
-    async def _end(self, outcome: Outcome) -> ReplyEnd:
-        """Return the reply's end with its citations, and remember its text, by which a follow-up finds its thread."""
-        ended = self.writer.end(outcome)
-        if isinstance(outcome, Answer | Clarification):
-            self.remember(ended.text, outcome.turn)
-        return replace(ended, annotations=await self.cited(outcome, ended.text))
 
 
 def _completed(body: ChatBody, ended: ReplyEnd) -> Response:
@@ -495,9 +277,3 @@ def _model(name: str) -> dict[str, Any]:
 def _data(value: dict[str, Any]) -> bytes:
     """Return a value as one event of a stream."""
     return f"data: {json.dumps(value, ensure_ascii=False)}\n\n".encode("utf-8", "replace")
-
-
-def text_of(part: dict[str, Any]) -> str | None:
-    """Return the text of a part of a message; None if it is not text."""
-    known = part.get("type") in ("text", "input_text", "output_text")
-    return str(part["text"]) if known and isinstance(part.get("text"), str) else None

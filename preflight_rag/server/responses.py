@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 from uuid import uuid4
@@ -18,18 +18,18 @@ from fastapi.responses import JSONResponse
 from pydantic import Field, ValidationError
 
 from preflight_rag.corg.choices import chosen
-from preflight_rag.graph.events import Event, TokenEvent
+from preflight_rag.graph.events import TokenEvent
 from preflight_rag.server.access import User
 from preflight_rag.server.client_tasks import task_of
 from preflight_rag.server.dependencies import ServiceOf, UserOf
 from preflight_rag.server.description import STREAMED
 from preflight_rag.server.errors import Refused, error_body
-from preflight_rag.server.openai import (
-    INSTRUCTING,
+from preflight_rag.server.openai_requests import (
     MOST_MESSAGES,
-    THREAD_HEADER,
+    Conversation,
     Message,
     SamplingBody,
+    TurnRequest,
     as_mapping,
     known_thread,
     route_of,
@@ -37,13 +37,13 @@ from preflight_rag.server.openai import (
     turn_settings,
     within_reach,
 )
-from preflight_rag.server.replies import ReplyEnd, ReplyRequest, Writer, as_answered, cited_places
+from preflight_rag.server.replies import ReplyEnd, ReplyRequest, Writer, cited_places
 from preflight_rag.server.running_turns import Item, Outcome, RunningTurn, is_last
 from preflight_rag.server.service import Service
 from preflight_rag.server.structured import format_of
 from preflight_rag.server.turns import STILL_HERE, STREAM_HEADERS, TurnStream, event, finish, first_item, items
 from preflight_rag.state.errors import UsageError
-from preflight_rag.state.values import Answer, Choice, Clarification
+from preflight_rag.state.values import Answer, Choice
 from preflight_rag.threads.ledger import Turn
 from preflight_rag.threads.locks import validate_thread_id
 
@@ -95,28 +95,15 @@ class ResponsesBody(SamplingBody):
         )
 
 
-@dataclass(frozen=True)
-class ResponseRequest:
-    """The input of a response: the question, the earlier messages, and instructions on how to write."""
+def _conversation(body: ResponsesBody) -> Conversation:
+    """Return the last message of the user with the earlier messages and instructions.
 
-    question: str
-    history: tuple[tuple[str, str], ...]
-    instructions: tuple[str, ...]
-
-    @classmethod
-    def of(cls, body: ResponsesBody) -> ResponseRequest:
-        """Return the last message of the user with the earlier messages and instructions.
-
-        Raises:
-            Refused: There is none.
-        """
-        messages = body.messages()
-        spoken = [(each.role, each.text()) for each in messages if each.role in ("user", "assistant")]
-        last = max((place for place, (role, _) in enumerate(spoken) if role == "user"), default=None)
-        if last is None:
-            raise Refused(400, "the input holds no message of the user", help="End with one.", param="input")
-        instructions = [each.text() for each in messages if each.role in INSTRUCTING]
-        return cls(spoken[last][1], tuple(spoken[:last]), tuple([*([body.instructions or ""]), *instructions]))
+    Raises:
+        Refused: There is none.
+    """
+    if (conversation := Conversation.of(body.messages())) is None:
+        raise Refused(400, "the input holds no message of the user", help="End with one.", param="input")
+    return replace(conversation, instructions=(body.instructions or "", *conversation.instructions))
 
 
 @router.post("", response_model=None, responses=STREAMED)
@@ -130,48 +117,28 @@ async def respond(body: ResponsesBody, request: Request, service: ServiceOf, use
     if task := task_of(spoken_messages, as_mapping(body.metadata)):
         limit = {"max_tokens": body.max_output_tokens} if body.max_output_tokens else {}
         return _at_once(body, await take_task(service, user, task, {**body.sampling(), **limit}))
-    wanted, asked = within_reach(body.wanted(), service), ResponseRequest.of(body)
-    if not asked.question.strip() and (note := wanted.note()):
+    wanted, conversation = within_reach(body.wanted(), service), _conversation(body)
+    if not conversation.question.strip() and (note := wanted.note()):
         return _at_once(body, ReplyEnd(note, note, "stop", {"ignored": sorted(set(wanted.skipped))}))
-    settings = turn_settings(body, service, route, asked.instructions, wanted)
-    shown, goes_on = await _thread(service, user, body, asked)
-    thread_id = user.thread(shown)
+    settings = turn_settings(body, service, route, conversation.instructions, wanted)
+    shown, goes_on = await _thread(service, user, body, conversation)
+    thread_id, new, base_url = user.thread(shown), not body.previous_response_id, str(request.base_url)
+    asked = TurnRequest(service, user, conversation, wanted, shown, thread_id, goes_on, new, base_url)
 
-    def start() -> AsyncGenerator[Event, None]:
-        """Start the turn that answers the request."""
-        return service.watch.turn(
-            asked.question,
-            thread_id=thread_id,
-            history=[] if goes_on else as_answered(asked.history),
-            discard=True,
-            tokens=bool(body.stream) and wanted.format is None,
-            sampling=dict(wanted.sampling),
-            purses=service.spending.of(user.name),
-            **settings,
-        )
-
-    async def end(outcome: Outcome, writer: Writer) -> ReplyEnd:
-        """Return the end of the response, with its citations."""
-        ended = writer.end(outcome)
-        if isinstance(outcome, Answer | Clarification) and not body.previous_response_id:
-            whole = (*asked.history, ("user", asked.question), ("assistant", ended.text))
-            service.conversations.remember(user.name, whole, shown, outcome.turn)
+    async def end(outcome: Outcome) -> ReplyEnd:
+        """Return the end of the response; a thread that is not to be stored is deleted."""
+        ended = await asked.end(outcome)
         if body.store is False and not goes_on:
             await asyncio.to_thread(service.preflight.delete_thread, thread_id)
-        places = () if wanted.format else await cited_places(service, outcome, ended.text, str(request.base_url))
-        return replace(ended, annotations=places)
+        return ended
 
     # No other task runs between this check and the start, so the number is right.
-    made = ResponseInProgress(
-        body, response_id(shown, _next_turn(service.preflight.ledger.last(thread_id), asked.question))
-    )
-    turn = service.running.start(thread_id, start, user.prefix)
-    headers = {THREAD_HEADER: shown.encode("ascii", "replace").decode()}
-    writer = Writer(wanted, user)
+    number = _next_turn(service.preflight.ledger.last(thread_id), conversation.question)
+    made = ResponseInProgress(body, response_id(shown, number))
+    turn = asked.start(settings, streamed=bool(body.stream))
     if not body.stream:
-        return JSONResponse(made.whole(await end(await finish(turn, request), writer)), headers=headers)
-    heartbeat = service.options.heartbeat_seconds
-    return TurnStream(turn, made.events(turn, await first_item(turn), writer, end, heartbeat), headers)
+        return JSONResponse(made.whole(await end(await finish(turn, request))), headers=asked.headers)
+    return TurnStream(turn, made.events(turn, await first_item(turn), asked, end), asked.headers)
 
 
 @router.get("/{name}", response_model=None)
@@ -216,7 +183,7 @@ def thread_and_turn(name: str) -> tuple[str, int]:
         raise _missing(name) from None
 
 
-async def _thread(service: Service, user: User, body: ResponsesBody, asked: ResponseRequest) -> tuple[str, bool]:
+async def _thread(service: Service, user: User, body: ResponsesBody, conversation: Conversation) -> tuple[str, bool]:
     """Return the user's name of the thread for a response, and whether the thread existed before.
 
     A response continues its thread from the last turn. From an earlier turn, or while a turn runs, it continues a copy
@@ -227,7 +194,7 @@ async def _thread(service: Service, user: User, body: ResponsesBody, asked: Resp
     """
     fresh = f"v1-{uuid4().hex[:12]}"
     if not body.previous_response_id:
-        known = await asyncio.to_thread(known_thread, service, user, asked)
+        known = await asyncio.to_thread(known_thread, service, user, conversation)
         return (body.thread_id or known or fresh), bool(known or body.thread_id)
     turn = _turn_of(service, user, body.previous_response_id)
     last = service.preflight.ledger.last(turn.thread_id)
@@ -294,22 +261,21 @@ class ResponseInProgress:
         self,
         turn: RunningTurn,
         first: Item | None,
-        writer: Writer,
-        end: Callable[[Outcome, Writer], Awaitable[ReplyEnd]],
-        heartbeat: float,
+        asked: TurnRequest,
+        end: Callable[[Outcome], Awaitable[ReplyEnd]],
     ) -> AsyncIterator[bytes]:
         """Yield a turn's events; it ends with `response.completed`, `.incomplete` or `.failed`."""
         for made in self._begin():
             yield made
-        async for item in items(turn, first, lambda: heartbeat):
+        async for item in items(turn, first, lambda: asked.service.options.heartbeat_seconds):
             if item is None:
                 yield STILL_HERE
             elif isinstance(item, TokenEvent):
-                if piece := writer.feed(item.text):
+                if piece := asked.writer.feed(item.text):
                     yield self._delta(piece)
             elif is_last(item):
                 try:
-                    ended = await end(item, writer)
+                    ended = await end(item)
                 except Exception as error:
                     yield self._failed(error)
                 else:

@@ -3,7 +3,7 @@
 Without a language model or tagger: concepts are the runs of words between stop words, verbs, words about the user, and
 punctuation. A concept is core (the subject) or a modifier (whom, how severe, since when); a ladder drops modifiers and
 never a core concept. The lists of words were written for lay and expert questions like those of MedQuAD and BioASQ;
-`tests/ladder_questions.py` has eighty with the required content of each ladder. The rules for parts are few and
+`tests/ladder_questions.tsv` has eighty with the required content of each ladder. The rules for parts are few and
 certain; a question that fits none of them has one part.
 """
 

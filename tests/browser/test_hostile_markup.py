@@ -115,12 +115,8 @@ def reply(body):
 
 
 @pytest.fixture(scope="module")
-def served(embedder, tmp_path_factory):
+def served(embedder, tmp_path_factory, chat_reader):
     """A server over documents full of payloads, a conversation on it, and its thread."""
-    from langchain_openai import ChatOpenAI
-
-    from preflight_rag.models.chat.chat_reader import ChatReader
-
     folder = tmp_path_factory.mktemp("hostile")
     documents = [
         Document(
@@ -134,8 +130,7 @@ def served(embedder, tmp_path_factory):
     with Library.open(folder, embedder=embedder, create=True) as library:
         library.add(documents)
     with ScriptedServer(reply) as server:
-        chat = ChatOpenAI(base_url=server.url, api_key="key", model="scripted", max_retries=0, timeout=20)
-        with Preflight.open(folder, ChatReader(chat), embedder=embedder, rewrite="off") as app, running(app) as url:
+        with Preflight.open(folder, chat_reader(server), embedder=embedder, rewrite="off") as app, running(app) as url:
             with httpx.Client(base_url=url, timeout=60) as client:
                 for number in range(SOME + 1):
                     body = {"question": f"How is basalt, share {number}?", "stream": False, "route": "plain"}
@@ -191,18 +186,13 @@ def test_an_exported_conversation_calls_nobody(served, watched, canary, tmp_path
     assert canary.connections == 0
 
 
-def test_answers_of_an_obedient_model_call_nobody(embedder, tmp_path, watched, canary):
-    from langchain_openai import ChatOpenAI
-
-    from preflight_rag.models.chat.chat_reader import ChatReader
-
+def test_answers_of_an_obedient_model_call_nobody(embedder, tmp_path, watched, canary, chat_reader):
     calling = [number for number, each in enumerate(DOCUMENTS) if each.family in ("call out", "hidden", "tools")]
     with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
         library.add([Document(**row) for number in calling for row in documents_of(number, DOCUMENTS[number])])
     with ScriptedServer(obedient) as server:
-        chat = ChatOpenAI(base_url=server.url, api_key="key", model="scripted", max_retries=0, timeout=20)
         numbers = {"instructions": INSTRUCTIONS, "k": 4, "route": "plain", "rewrite": "off"}
-        with Preflight.open(tmp_path / "library", ChatReader(chat), embedder=embedder, **numbers) as app:
+        with Preflight.open(tmp_path / "library", chat_reader(server), embedder=embedder, **numbers) as app:
             for number in calling:
                 app.ask(f"What is the hardness of {stone(number)}?", thread_id="t", where=(f"case = c{number}",))
             with running(app) as url, watched(f"{url}/#/t/t", ".turn .answer") as page:

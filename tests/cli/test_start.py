@@ -55,42 +55,31 @@ WATCHED = (
     *("preflight_rag.pubmed.mesh", "preflight_rag.offline.relations", "preflight_rag.text.document_dates"),
     *("rapidfuzz", "sentence_transformers", "torch", "openai"),
 )
+RUN_AND_LIST = f"""
+from preflight_rag.cli import main
+try: main()
+except SystemExit as error: assert not error.code
+print(*sorted(set({WATCHED!r}) & set(sys.modules)))
+"""
+"""Runs a command, then prints which of the watched modules it has imported."""
 
 
 @pytest.mark.parametrize(
     ("arguments", "loaded"), [(["--help"], ["rich.markdown"]), (["search", "--help"], ["pydantic", "rich.markdown"])]
 )
 def test_help_imports_the_command_alone(arguments, loaded):
-    code = (
-        "from preflight_rag.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
-    )
-    assert output(code, *arguments).stdout.splitlines()[-1].split() == loaded
+    assert output(RUN_AND_LIST, *arguments).stdout.splitlines()[-1].split() == loaded
 
 
 def test_a_search_runs_without_langgraph_and_langchain(own_folder):
-    code = (
-        "from preflight_rag.cli import main\n"
-        "try: main()\n"
-        "except SystemExit as error: assert not error.code\n"
-        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
-    )
-    found = output(code, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
+    found = output(RUN_AND_LIST, "search", "Was penicillin found by chance?", "--json", "--library", str(own_folder))
     assert "passage_id" in found.stdout
     assert found.stdout.splitlines()[-1].split() == ["onnxruntime", "pydantic"]
 
 
 def test_a_plain_question_imports_nothing_that_only_others_need(own_folder):
-    code = (
-        "from preflight_rag.cli import main\n"
-        "try: main()\n"
-        "except SystemExit as error: assert not error.code\n"
-        f"print(*sorted(set({WATCHED!r}) & set(sys.modules)))"
-    )
     question = ["ask", "Was penicillin found by chance?", "--model", "offline", "--json", "--library", str(own_folder)]
-    found = output(code, *question)
+    found = output(RUN_AND_LIST, *question)
     assert "passage_id" in found.stdout
     loaded = ["langchain_core", "langgraph", "onnxruntime", "preflight_rag.offline.drafts", "pydantic", "requests"]
     assert found.stdout.splitlines()[-1].split() == loaded
@@ -128,5 +117,5 @@ def test_a_process_that_ends_at_once_ends_as_it_should(own_folder, arguments, ag
 def test_it_ends_at_once(own_folder):
     """What is registered before the package is imported is the one thing that is not called."""
     code = "import atexit; atexit.register(print, 'too late')\nfrom preflight_rag.cli import main; main()"
-    assert "too late" not in output(code, "search", "Venus", "--library", str(own_folder)).stdout
+    assert "too late" not in output(RUN_AND_LIST, "search", "Venus", "--library", str(own_folder)).stdout
     assert "too late" in output(code, "--help").stdout

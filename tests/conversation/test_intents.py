@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from preflight_rag.conversation import intents
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk, without_courtesy
 
 TALK = {
@@ -172,3 +173,37 @@ def test_no_question_of_a_published_set_is_taken_for_talk(data_dir, name):
     assert [text for text in texts if recognise_talk(text)] == []
     shortened = [text for text in texts if text.endswith("?") and without_courtesy(text) != text]
     assert all(text.lower().startswith(("hello", "hi")) for text in shortened)
+
+
+@pytest.mark.parametrize(
+    ("kind", "matching", "other"),
+    [
+        ("greeting", "good morning", "good question"),
+        ("thanks", "thank you for the quick answer", "thank you note"),
+        ("goodbye", "see you tomorrow", "see table 2"),
+        ("wellbeing", "how are you doing", "how are you treated for gout"),
+        ("assent", "that makes sense", "that makes insulin"),
+        ("identity", "who are you", "who are the authors"),
+        ("abilities", "what can you do for me", "what can you do for gout"),
+        ("source", "show me the second source", "show me the source of the Nile"),
+        ("sources", "where did you get that from", "where did penicillin come from"),
+        ("asked", "what did i ask before", "what did Fleming ask before"),
+        ("questions", "which questions have i asked so far", "which questions did the trial ask"),
+        ("questions", "which questions did i ask", "which questions did i asked wrongly"),
+        ("repeat", "say that again", "say that aspirin works"),
+        ("summary", "summarize our conversation", "summarize the treatment of gout"),
+        ("shorter", "make it shorter", "make blood shorter"),
+        ("restyle", "explain it in simple words", "explain gout in simple words"),
+    ],
+)
+def test_a_kind_of_talk_matches_whole_clauses_of_it_alone(kind, matching, other):
+    pattern = dict(intents._PATTERNS)[kind]
+    assert pattern.fullmatch(matching)
+    assert not pattern.fullmatch(other)
+
+
+def test_every_kind_of_talk_has_a_pattern():
+    assert [kind for kind, _ in intents._PATTERNS] == [
+        *("greeting", "thanks", "goodbye", "wellbeing", "assent", "identity", "abilities"),
+        *("source", "sources", "asked", "questions", "repeat", "summary", "shorter", "restyle"),
+    ]

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_table import TABLE, algorithm_1, relation
 
-from preflight_rag.corg.relations import PrintedGraph, RelationGraph, cut, follows, merged, related
+from preflight_rag.corg.relation_graph import PrintedGraph, RelationGraph, follows, related
+from preflight_rag.corg.relations import cut, merged
 from preflight_rag.state.reading import ContextNote, RelationReply
 
 FAMILY = {"counterfactual": "class", "duplicated": "class", "ambiguous": "undescribed", "none": "undescribed"}

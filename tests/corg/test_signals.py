@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from passage_refs import passage_refs
 from value_reader import ValueReader
 
 from preflight_rag.corg.signals import ANSWERS, SIGNALS, first_edit, measure, read_signals, trained
@@ -22,21 +23,7 @@ def passages(*documents, cosine=0.6, one_document=False):
         Source(n, str(n), title, text, "", date, document_id="1" if one_document else str(n), start=1000 * n)
         for n, (title, text, date) in enumerate(documents, 1)
     ]
-    refs = [
-        {
-            "id": str(source.n),
-            "document_id": source.document_id,
-            "title": source.title,
-            "source": "",
-            "rank": source.n,
-            "score": 1.0,
-            "cosine": cosine,
-            "tokens": 100,
-            "preview": "",
-        }
-        for source in sources
-    ]
-    return refs, sources
+    return passage_refs(sources, [cosine] * len(sources), 100), sources
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
 
 import pytest
+from postgres_server import error_of_a_turn_that_loses, running_server
 from six_documents import documents
 
 from preflight_rag import Preflight
@@ -64,8 +63,6 @@ def test_the_same_answers_as_over_a_folder(vector_postgres, embedder, tmp_path):
 @pytest.fixture
 def own_server():
     """A server that a test may stop."""
-    from postgres_server import running_server
-
     with running_server(vectors=True) as server:
         yield server
 
@@ -75,24 +72,10 @@ def test_a_turn_that_loses_its_library_is_resumed_when_that_is_back(own_server, 
     late = [("<passages>", Reply("Hotter than Mercury [1].", delay=2), 1)]
     with ScriptedServer(late, default="Hotter than Mercury [1].") as model:
         with Preflight.open(url, chat_reader(model), threads=postgres.database(), route="plain") as app:
-            failed = []
-            turn = threading.Thread(target=lambda: failed.append(raised(app)))
-            turn.start()
-            model.wait_for(1, "<passages>")
-            own_server.stop(signal.SIGQUIT)
-            turn.join()
-            (error,) = failed
+            error = error_of_a_turn_that_loses(own_server, app, model, QUESTION)
             assert isinstance(error, LibraryUnavailable)
             assert error.retryable
             assert "p4ss" not in str(error)
             assert error.thread_id == "t"
-            own_server.start()
             assert app.resume("t").answer.startswith("Hotter than Mercury")
         assert model.count("<passages>") == 1, "what the model had written is kept"
-
-
-def raised(app):
-    try:
-        return app.ask(QUESTION, thread_id="t")
-    except Exception as error:
-        return error

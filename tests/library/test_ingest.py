@@ -15,7 +15,7 @@ from preflight_rag.ingest import prepare, run
 from preflight_rag.library import Library
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.write_lock import LOCK
-from preflight_rag.state.errors import LibraryEmpty, LibraryError
+from preflight_rag.state.errors import LibraryError
 from preflight_rag.state.values import Document
 
 pytestmark = pytest.mark.slow
@@ -74,16 +74,6 @@ def test_unchanged_passages_keep_their_vectors(library, monkeypatch):
     library.add([Document(id="a", text="Aspirin lowers fever.", source="s", metadata={"year": 2024})])
     library.add([Document(id="b", text="Aspirin lowers fever.", source="s")])
     assert encoded == []
-
-
-def test_one_bad_file_never_stops_the_run(library, folder):
-    (folder / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
-    (folder / "empty.txt").write_text("", encoding="utf-8")
-    report = library.ingest([folder, folder / "missing.txt"])
-    assert counts(report) == (2, 0, 0, 0, 3)
-    reasons = " ".join(reason for _, reason in report.failed)
-    assert all(name in reasons for name in ("bad.pdf", "empty.txt", "missing.txt"))
-    assert json.dumps(report.to_json())
 
 
 def test_prune_removes_what_is_gone_and_nothing_else(library, folder, tmp_path):
@@ -168,18 +158,6 @@ def test_progress_counts_documents_then_steps(library, folder):
     assert [(event.done, event.total) for event in documents] == [(n, 4) for n in (1, 2, 3, 4)]
     steps = [event for event in events if event.stage == "index"]
     assert [event.name for event in steps] == ["dense.faiss", "lexical", "words.db", "terms", "manifest.json", "purge"]
-
-
-def test_a_deleted_document_is_gone_at_once(library, folder):
-    library.ingest([folder])
-    tea = str(folder / "tea.txt")
-    assert library.delete_document(tea)
-    assert not library.delete_document(tea)
-    assert {hit.document_id for hit in library.search("green tea").fused} == {str(folder / "fever.txt")}
-    assert library.delete_document(str(folder / "fever.txt"))
-    with pytest.raises(LibraryEmpty):
-        library.search("tea")
-    assert library.verify() == []
 
 
 def test_a_second_writer_waits_then_is_told(library, folder):

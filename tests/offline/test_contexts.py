@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
-from preflight_rag.offline.relations import EXCERPT, by_spans
+from preflight_rag.offline.context_readings import EXCERPT, by_spans
 from preflight_rag.state.reading import Source
 
 QUESTION = "What is the population of Broken Bow?"

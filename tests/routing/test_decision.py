@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from passage_refs import passage_refs
 
 from preflight_rag.routing.decision import (
     contradiction,
@@ -25,21 +26,8 @@ FAR = "bread is baked from flour and water in an oven"
 
 
 def passages(texts, cosines, tokens=300):
-    refs = [
-        {
-            "id": str(i),
-            "document_id": str(i),
-            "title": "",
-            "source": "",
-            "rank": i,
-            "score": 1.0,
-            "cosine": cosine,
-            "tokens": tokens,
-            "preview": "",
-        }
-        for i, cosine in enumerate(cosines, 1)
-    ]
-    return refs, [Source(i, str(i), "", text) for i, text in enumerate(texts, 1)]
+    sources = [Source(i, str(i), "", text) for i, text in enumerate(texts, 1)]
+    return passage_refs(sources, cosines, tokens), sources
 
 
 def with_places(refs, bm25):

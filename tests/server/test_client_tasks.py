@@ -7,7 +7,6 @@ Chatbox's, Cherry Studio's and Zed's.
 import json
 import time
 
-import openai
 import pytest
 from serving import running
 
@@ -148,23 +147,12 @@ def test_no_message_takes_long(piece, opening):
     assert time.perf_counter() - started < 5
 
 
-@pytest.fixture
-def client_for():
-    made = []
-
-    def make(url):
-        made.append(openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=60))
-        return made[-1]
-
-    yield make
-    for client in made:
-        client.close()
-
-
-def test_each_takes_one_call_with_the_clients_own_words_and_leaves_no_conversation(scripted_app, client_for, client_of):
+def test_each_takes_one_call_with_the_clients_own_words_and_leaves_no_conversation(
+    scripted_app, openai_client, client_of
+):
     said = '{"title": "Hard Rocks"}'
     with ScriptedServer(default=said) as server, running(scripted_app(server, rewrite="model")) as url:
-        create = client_for(url).chat.completions.create
+        create = openai_client(url).chat.completions.create
         replies = [create(model="preflight", messages=messages(prompt), temperature=0.5) for prompt, _, _ in KINDS]
         chunks = list(create(model="preflight", messages=messages(TITLE), stream=True))
         threads = client_of(url).get("/api/threads").json()["threads"]
@@ -180,9 +168,9 @@ def test_each_takes_one_call_with_the_clients_own_words_and_leaves_no_conversati
     assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == said
 
 
-def test_without_a_model_a_rule_answers_and_no_document_is_searched(offline_app, client_for, client_of):
+def test_without_a_model_a_rule_answers_and_no_document_is_searched(offline_app, openai_client, client_of):
     with running(offline_app) as url:
-        create = client_for(url).chat.completions.create
+        create = openai_client(url).chat.completions.create
         replies = {kind: create(model="preflight", messages=messages(prompt)) for prompt, kind, _ in KINDS[:8]}
         threads = client_of(url).get("/api/threads").json()["threads"]
     assert json.loads(replies["title"].choices[0].message.content)["title"]
@@ -190,10 +178,10 @@ def test_without_a_model_a_rule_answers_and_no_document_is_searched(offline_app,
     assert threads == []
 
 
-def test_a_model_that_is_away_or_cuts_off_is_no_failed_task(scripted_app, client_for):
+def test_a_model_that_is_away_or_cuts_off_is_no_failed_task(scripted_app, openai_client):
     rules = [("sums up", Reply("no", status=500)), ("broad tags", Reply('{"tags": [', finish_reason="length"))]
     with ScriptedServer(rules) as server, running(scripted_app(server)) as url:
-        create = client_for(url).chat.completions.create
+        create = openai_client(url).chat.completions.create
         cut = create(model="preflight", messages=messages(TAGS)).choices[0]
         ruled = create(model="preflight", messages=messages(TITLE)).choices[0]
     assert (cut.finish_reason, cut.message.content) == ("length", '{"tags": [')

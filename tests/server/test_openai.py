@@ -26,19 +26,6 @@ def last_question(body):
     return f"{re.findall(r'rock is (hard|light|white|flat)', prompt_of(body))[-1]} [1]."
 
 
-@pytest.fixture
-def openai_client():
-    made = []
-
-    def make(url, key="none"):
-        made.append(openai.OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0, timeout=60))
-        return made[-1]
-
-    yield make
-    for client in made:
-        client.close()
-
-
 def user(text):
     return {"role": "user", "content": text}
 

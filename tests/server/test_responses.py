@@ -25,16 +25,8 @@ def last_question(body):
 
 
 @pytest.fixture
-def responses_of():
-    made = []
-
-    def make(url):
-        made.append(openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=60))
-        return made[-1].responses
-
-    yield make
-    for client in made:
-        client.close()
+def responses_of(openai_client):
+    return lambda url: openai_client(url).responses
 
 
 def test_a_conversation_goes_on_by_the_id_before_and_forks_from_an_earlier_one(scripted_app, responses_of, client_of):

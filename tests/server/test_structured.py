@@ -45,16 +45,8 @@ class Narrow(BaseModel):
 
 
 @pytest.fixture
-def chat_of():
-    made = []
-
-    def make(url):
-        made.append(openai.OpenAI(base_url=f"{url}/v1", api_key="any", max_retries=0, timeout=60))
-        return made[-1].chat.completions
-
-    yield make
-    for client in made:
-        client.close()
+def chat_of(openai_client):
+    return lambda url: openai_client(url).chat.completions
 
 
 def test_a_schema_over_the_answer_is_filled_from_it(scripted_app, chat_of):

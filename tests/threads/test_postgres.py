@@ -7,10 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 from kept_threads import Kept
+from postgres_server import error_of_a_turn_that_loses, running_server
 
 from preflight_rag import Preflight
 from preflight_rag.graph.studio_saver import studio_saver
@@ -31,8 +31,6 @@ def url(postgres):
 @pytest.fixture
 def own_server():
     """A server that a test may stop."""
-    from postgres_server import running_server
-
     with running_server() as server:
         yield server
 
@@ -166,28 +164,14 @@ def test_a_turn_that_loses_its_server_is_resumed_when_that_is_back(own_folder, o
     late = [("<passages>", Reply("late", delay=3), 1)]
     with ScriptedServer(late, default="Very hot [1].") as model:
         with Preflight.open(own_folder, chat_reader(model), threads=url, route="plain") as app:
-            failed = []
-            turn = threading.Thread(target=lambda: failed.append(raised(app)))
-            turn.start()
-            model.wait_for(1, "<passages>")
-            own_server.stop(signal.SIGQUIT)
-            turn.join()
-            (error,) = failed
+            error = error_of_a_turn_that_loses(own_server, app, model, QUESTION)
             assert isinstance(error, ThreadsUnavailable)
             assert error.retryable
             assert "p4ss" not in str(error)
             assert error.thread_id == "t"
-            own_server.start()
             assert app.ledger.last("t").status == "running"
             assert app.resume("t").answer == "Very hot [1]."
         assert model.count("<passages>") == 2
-
-
-def raised(app):
-    try:
-        return app.ask(QUESTION, thread_id="t")
-    except Exception as error:
-        return error
 
 
 def test_a_thread_moves_between_two_applications(own_folder, url, chat_reader):

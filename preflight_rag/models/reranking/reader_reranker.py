@@ -1,8 +1,7 @@
 """The extractive reader as the second stage: it scores how likely a search should find a passage.
 
 It is a small cross-encoder (CPQA, section III.C): question and passage go through the encoder together, and its
-relevance head is the score. A reader without such a head, such as a SQuAD-v2 model of the Hub, scores by
-answerability.
+relevance head is the score. A reader without such a head, such as a SQuAD-v2 model of the Hub, scores by answerability.
 """
 
 from __future__ import annotations

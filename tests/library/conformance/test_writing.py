@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ from six_documents import TEXTS, documents, records
 
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.search.query import SearchQuery
-from preflight_rag.state.errors import LibraryBusy, PassageGone
+from preflight_rag.state.errors import LibraryBusy, LibraryEmpty, PassageGone
 from preflight_rag.state.values import Document
 
 pytestmark = pytest.mark.slow
@@ -50,12 +51,17 @@ def test_files_come_in_and_go_by_pruning(opened, tmp_path):
     assert found(collection, "sodium") == {str(tmp_path / "salt.txt")}
 
 
-def test_one_bad_document_stops_nothing(opened, tmp_path):
-    collection = opened()
-    records(tmp_path / "records.jsonl", TEXTS)
-    (tmp_path / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
-    report = collection.ingest([tmp_path])
-    assert (report.added, len(report.failed)) == (6, 1)
+def test_files_that_cannot_be_read_stop_nothing(opened, tmp_path):
+    folder = tmp_path / "documents"
+    folder.mkdir()
+    records(folder / "records.jsonl", TEXTS)
+    (folder / "bad.pdf").write_bytes(b"%PDF-1.4 broken")
+    (folder / "empty.txt").write_text("", encoding="utf-8")
+    report = opened().ingest([folder, folder / "missing.txt"])
+    assert counts(report) == (6, 0, 0, 0, 3)
+    reasons = " ".join(reason for _, reason in report.failed)
+    assert all(name in reasons for name in ("bad.pdf", "empty.txt", "missing.txt"))
+    assert json.dumps(report.to_json())
 
 
 def test_a_deleted_document_is_nowhere(collection):
@@ -71,6 +77,10 @@ def test_a_deleted_document_is_nowhere(collection):
     with pytest.raises(PassageGone):
         collection.vectors([id])
     assert collection.stats()["retired"] == 0
+    assert collection.verify() == []
+    assert collection.delete_documents(list(TEXTS)) == 5
+    with pytest.raises(LibraryEmpty):
+        collection.search("tea")
     assert collection.verify() == []
 
 

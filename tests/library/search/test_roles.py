@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -118,3 +119,33 @@ def test_a_keyless_summary_says_what_was_done_in_whom_and_what_was_found(name: s
     (document,) = load(path)
     assert isinstance(document, Document)
     assert all(document.text[each.start : each.end] == each.quote for each in found.citations)
+
+
+AIMS = [
+    "The aim of this trial was to compare two doses.",
+    "Here we examine two doses.",
+    "A trial was designed to find the dose.",
+    "This phase II study explored two doses.",
+    "To compare two doses of aspirin.",
+]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matching", "other"),
+    [
+        *[(roles._AIM[number], aim, "Aspirin has been used since 1899.") for number, aim in enumerate(AIMS)],
+        (roles._METHOD[0], "A total of 70 subjects took part", "Seventy is a number"),
+        (roles._METHOD[1], "They were randomly allocated", "Doses are low"),
+        (roles._METHOD[2], "Blood was collected", "Blood is red"),
+        (roles._RESULT[0], "no significant difference", "a significant burden of disease"),
+        (roles._RESULT[1], "pain decreased", "pain is common"),
+        (roles._CONCLUSION[1], "These results suggest a benefit", "The suggestion was made"),
+        (roles._HEADINGS["method"], "materials and methods", "results"),
+    ],
+)
+def test_a_pattern_of_a_role_matches_its_example_and_not_the_other(
+    pattern: re.Pattern[str], matching: str, other: str
+) -> None:
+    find = pattern.fullmatch if pattern is roles._HEADINGS["method"] else pattern.search
+    assert find(matching)
+    assert not find(other)

@@ -394,7 +394,7 @@ def test_openai_without_a_key_says_what_to_set():
 
 def test_readers_are_made_of_models_and_nothing_else(embedder):
     assert open_reader("offline", embedder).name == "preflight reader"
-    assert open_reader("offline", embedder, extractive_reader="none").name == "offline extractive"
+    assert open_reader("offline", embedder, Settings(extractive_reader="none")).name == "offline extractive"
     assert open_reader(FakeListChatModel(responses=["x"]), embedder).name == "fake-list"
     ready = open_reader("offline", embedder)
     assert open_reader(ready, embedder) is ready

@@ -168,10 +168,11 @@ def test_the_file_of_weights_is_complete_and_readable():
     assert json.loads(WEIGHTS.read_text(encoding="utf-8"))["about"]
 
 
-def test_it_runs_without_torch():
+@pytest.mark.parametrize("name", ["features", "reader"])
+def test_a_reranker_of_the_package_runs_without_torch(name):
     code = (
         "import sys; "
-        "from preflight_rag.models.opening import open_reranker as o; o('features').score('a', []);"
+        f"from preflight_rag.models.opening import open_reranker as o; o({name!r}).score('a', []);"
         "sys.exit(bool({'torch', 'scipy', 'sentence_transformers', 'transformers'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
