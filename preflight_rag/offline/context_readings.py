@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from preflight_rag.corg.agreement import same_answer
@@ -18,6 +18,7 @@ from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
 from preflight_rag.text.quotes import quote_around
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.values import Kind, TextValue, asked_kind, excerpt, values
 from preflight_rag.text.words import words
 
@@ -170,6 +171,11 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
     )
 
 
+_CLAUSE = re.compile(r"[^,;]+(?:,\d[^,;]*)*")
+LEAST_NAMED = 0.6
+"""Least share of a question's words that a row of a table has which answers it. A guess."""
+
+
 def by_spans(question: str, source: Source, passage: PassageReading, behind: float) -> ContextReading:
     """Return a context's reading from the reader's spans: the best one, and others near it that differ from it.
 
@@ -181,9 +187,10 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
     """
     kind, name = asked_kind(question), surface_name(question)
     answers: list[ContextAnswer] = []
-    least = max(0.0, passage.spans[0].margin - behind) if passage.spans else 0.0
-    for place, span in enumerate(_latest_first(source.text, passage.spans, kind, question)):
-        if place and span.margin < least:
+    spans = [span for span in passage.spans if _is_named(question, source, span)]
+    least = max(0.0, spans[0].margin - behind) if spans else 0.0
+    for place, span in enumerate(_latest_first(source.text, spans, kind, question)):
+        if place and (span.margin < least or (kind == "number" and _of_another_thing(question, source, span))):
             continue
         answer = _verdict(passage.verdict) if kind == "verdict" and passage.verdict else _typed(span.text, kind)
         if not any(same_answer(answer.text, other.value.text) for other in answers):
@@ -205,6 +212,36 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
         answerable=answerable,
         typed=kind not in ("date", "number") or (bool(answers) and answers[0].value.kind == kind),
     )
+
+
+def _is_named(question: str, source: Source, span: Span) -> bool:
+    """Return whether a span stands in no row of a table, or in one that has most of the question's words.
+
+    In a register whose rows are all alike, the reader takes the rent of one member for the rent.
+    """
+    row = source.text[source.text.rfind("\n", 0, span.start) + 1 :].split("\n", 1)[0]
+    if not is_row(row):
+        return True
+    asked = frozenset(words(question))
+    return len(asked & frozenset(words(f"{source.title} {row}"))) >= LEAST_NAMED * len(asked)
+
+
+def _of_another_thing(question: str, source: Source, span: Span) -> bool:
+    """Return whether a figure's clause is of something else than another clause of its sentence, which is asked for.
+
+    "The rent for a full plot is £63, for a half plot £34": the second is no answer for a full plot.
+    """
+    start, end = quote_around(source.text, span.start, span.end)
+    clauses = [(start + match.start(), match[0]) for match in _CLAUSE.finditer(source.text[start:end])]
+    own = next((words(text) for at, text in clauses if at <= span.start < at + len(text)), [])
+    asked = frozenset(words(question))
+    others = [words(text) for _, text in clauses if any(map(str.isdigit, text)) and words(text) != own]
+    return any(_contrast(own, other) - asked and _contrast(other, own) & asked for other in others)
+
+
+def _contrast(own: Sequence[str], other: Sequence[str]) -> frozenset[str]:
+    """Return the words of one clause alone that stand before a word of both: "full" of "full plot" and "half plot"."""
+    return frozenset(word for word, behind in pairwise(own) if behind in other and word not in other)
 
 
 def _latest_first(text: str, spans: Sequence[Span], kind: Kind, question: str) -> list[Span]:

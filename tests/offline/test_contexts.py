@@ -53,6 +53,33 @@ def test_of_the_numbers_of_several_years_in_a_sentence_the_latest_comes_first(qu
     assert found.value.text == first
 
 
+RENT = "The rent for a full plot is £63 a year, for a half plot £34 a year."
+REGISTER = "Plot: 12 | Member: Okafor | Rent: 34\nPlot: 14 | Member: Rao | Rent: 63"
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [
+        ("How much is the rent for a full plot a year?", ["£63"]),
+        ("How much is the rent for a half plot a year?", ["£34"]),
+        ("How much is the rent a year?", ["£63", "£34"]),
+    ],
+)
+def test_a_figure_of_another_thing_in_the_sentence_is_no_answer(question, answers):
+    spans = (span(RENT, words, 3.0 - at) for at, words in enumerate(sorted(("£63", "£34"), key=answers[0].__ne__)))
+    found = read(RENT, *spans, question=question)
+    assert [answer.value.text for answer in found.answers] == answers
+
+
+@pytest.mark.parametrize(
+    ("question", "answers"),
+    [("How much is the rent for a full plot?", []), ("What rent does Okafor pay for plot 12?", ["34"])],
+)
+def test_a_row_answers_only_what_names_it(question, answers):
+    found = read(REGISTER, span(REGISTER, "34"), question=question)
+    assert [answer.value.text for answer in found.answers] == answers
+
+
 def test_a_quote_begins_behind_the_heading():
     text = "Broken Bow, Nebraska Broken Bow is a city of 3,491."
     assert read(text, span(text, "3,491")).answers[0].quote == "Broken Bow is a city of 3,491."
