@@ -114,7 +114,7 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
         or _first("published", _ORDERED, head)
         or _first("stamp", _STAMP, head)
         or _named(title, url)
-        or _only("line", _ALONE, head[:OPENING])
+        or _alone(head[:OPENING])
         or _first("dateline", _DATELINE, head)
         or _first("period", _PERIOD, head)
         or _latest("history", _HISTORY, head, tail)
@@ -183,6 +183,18 @@ def _only(where: str, pattern: re.Pattern[str], *stretches: str) -> FoundDate | 
     """Return the first match if all matches agree on the date."""
     found = list(_matches(where, pattern, stretches))
     return found[0] if len({item.date for item in found}) == 1 else None
+
+
+def _alone(opening: str) -> FoundDate | None:
+    """Return the only date that stands alone in a line.
+
+    A season or month there is the heading of a plan where the opening also names a day: "Spring 2026" of a meeting on
+    4 June 2025.
+    """
+    found = _only("line", _ALONE, opening)
+    if found is None or re.search(_DAYS, found.quote, re.IGNORECASE) or not re.search(_DAYS, opening, re.IGNORECASE):
+        return found
+    return None
 
 
 def _plausible(words: str) -> PartialDate | None:

@@ -18,6 +18,7 @@ STATED = [
     ("Notice\nDate of receipt: 4 May 2021\nText", "2021-05-04", "published"),
     ("PAYMENT RECEIPT\nGuest Name: Sanjay Date: 31/12/2017\nCheck Out\n01/01/2018", "2017-12-31", "published"),
     ("TAX INVOICE\nOrder Date: 15-10-2015\nInvoice Date: 20-10-2015", "2015-10-20", "published"),
+    ("The Review\nSpring 2016\nOn reading.", "2016-03-01/2016-05-31", "line"),
     ("Plans change.\n" * 700 + "Last updated: March 2019", "2019-03", "history"),
     ("A page of words\n" * 5 + "Copyright \u00a9 2018 The Authors.", "2018", "copyright"),
 ]
@@ -35,6 +36,7 @@ SILENT = [
     "\u00a9 2018-2022 All rights reserved.",
     "Copyright \u00a9 2001 A. Copyright \u00a9 2009 B.",
     "Yields for the period ending December 31st, 2023 were lower than those for the period ending March 31, 2023.",
+    "The Players - general meeting, 4 June 2025\n\nSpring 2026\n\nProposal A: Noises Off",
     "Next eclipse: see the table.\nAug. 12, 2975\n",
 ]
 
