@@ -90,6 +90,8 @@ NEAR = 1.0
 questions over 98 articles on viruses and of 100 about anything else, for the default embedder."""
 ALIKE = 0.5
 """Cosine of a sentence with the question from which it is near, whatever words it lacks."""
+ALIKE_ABROAD = 0.35
+"""Least cosine of a sentence in another language, without a word of the question, that is shown for it. A guess."""
 MOST_FIRST = 8
 """Passages, of those that the search puts first, in which a sentence of the same meaning is looked for; a guess."""
 MAX_REREAD = 2
@@ -292,7 +294,9 @@ class AnswerReader:
             if (made.claims and made.found) or _is_read(min(sources, key=lambda source: source.n)):
                 return made
             return evidence(
-                unread_quotes(question, sources, self.sentences), UNREAD_LANGUAGE, why_unclaimed("passages")
+                unread_quotes(question, sources, self.sentences, least=ALIKE_ABROAD),
+                UNREAD_LANGUAGE,
+                why_unclaimed("passages"),
             )
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)

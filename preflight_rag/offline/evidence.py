@@ -448,11 +448,20 @@ def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
 
 
 def unread_quotes(
-    question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED
+    question: str, sources: Sequence[Source], sentences: SentenceReader, most: int = MAX_QUOTED, least: float = -1.0
 ) -> list[tuple[int, str]]:
-    """Return the sentences most similar to the question, one for each passage, if no reader knows their language."""
+    """Return the sentences most similar to the question, one for each passage, if no reader knows their language.
+
+    Args:
+        question: The question.
+        sources: The passages.
+        sentences: Compares the sentences with the question.
+        most: How many are shown.
+        least: Least cosine of a sentence that shares no word with the question.
+    """
     nearest: dict[int, str] = {}
     ranked = sentences.rank(question, sentences_of(sources))
+    ranked = [item for item in ranked if item.share > 0 or item.similarity >= least]
     for item in [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)] or ranked:
         if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)

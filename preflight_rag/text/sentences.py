@@ -31,6 +31,10 @@ _TAIL = 400
 """Characters of a sentence's end that are examined if a boundary is in doubt."""
 _MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
 _NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
+_ORDINAL_END = re.compile(r"(?:^|[\s(–-])(?:[0-2]?\d|3[01])\.$")
+_MONTH_AHEAD = re.compile(
+    r"(?:Januar|Jänner|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)\b"
+)
 _CITATION = re.compile(r"\s?(?:\[\d+(?:\s?[,;–-]\s?\d+)*\]|\(\d+(?:\s?[,;–-]\s?\d+)*\)(?=\s|$))+")
 _NOTE_MARK = re.compile(r"(?<=[a-z)]{2})[.!?](?:\d{1,3}(?:[,–-]\d{1,3})*)(?=\s+[A-Z])")
 _WINDOW = 10_000
@@ -196,7 +200,14 @@ def _belongs_together(left: str, right: str) -> bool:
         return True
     if _QUOTED_ON.match(left[-1] + right) or _FULLWIDTH_NUMBER.search(left):
         return True
-    return _abbreviation_continues(left, right)
+    return _abbreviation_continues(left, right) or _ordinal_continues(left, right)
+
+
+def _ordinal_continues(left: str, right: str) -> bool:
+    """Return whether `left` ends with an ordinal as German, Danish and Czech write it: "vom 9. bis zum 13. April"."""
+    if not _ORDINAL_END.search(left):
+        return False
+    return right[0].islower() or _MONTH_AHEAD.match(right) is not None
 
 
 def _abbreviation_continues(left: str, right: str) -> bool:

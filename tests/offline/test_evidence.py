@@ -98,3 +98,11 @@ def test_a_short_sentence_that_decides_comes_first(tmp_path) -> None:
         "Are dogs allowed in the flat?",
     )
     assert found[0] == "No dogs are permitted."
+
+
+def test_a_sentence_of_another_language_that_is_not_like_the_question_is_not_shown(embedder):
+    source = Source(1, "a", "Brief", "Wir kommen im April nach Lindau. Der Eintritt kostet 15 Euro.")
+    reader = SentenceReader(embedder, 0.3)
+    assert unread_quotes("sdkjfh qweoi zzzx", [source], reader, least=0.35) == []
+    shown = unread_quotes("When do they come to Lindau?", [source], reader, least=0.35)
+    assert (1, "Wir kommen im April nach Lindau.") in shown

@@ -30,6 +30,7 @@ def sentences(text: str) -> list[str]:
         "John F. Kennedy met J. K. Rowling.",
         "E. coli and S. aureus grew.",
         "No. 5 is good.",
+        "Wir kommen vom 9. bis zum 13. April 2025 mit elf Personen.",
         "He said that Dr. Smith lives in St. Louis.",
         "“Is it so?” she asked.",
         "Jan. 5 was a Tuesday.",
@@ -46,6 +47,7 @@ def test_one_sentence_stays_whole(text: str) -> None:
     ("text", "expected"),
     [
         ("It was in the U.S. The cat sat.", ["It was in the U.S.", "The cat sat."]),
+        ("Er wurde 13. Der Sieger war Jan.", ["Er wurde 13.", "Der Sieger war Jan."]),
         ("Take vitamin C. It helps.", ["Take vitamin C.", "It helps."]),
         ("Smith et al. They found it.", ["Smith et al.", "They found it."]),
         ("Cells grew.[1,2] They died. [3] Then more.", ["Cells grew.[1,2]", "They died. [3]", "Then more."]),

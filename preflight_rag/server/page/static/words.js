@@ -58,10 +58,10 @@ const SLIDES = /\.(pptx?|odp)$/i;
 const SHEETS = /\.(xlsx|xlsm|xls|ods)$/i;
 
 /** What people call a page of a file: of slides and sheets it is one of those. */
-const pageName = (source, page) => `${SLIDES.test(source) ? "slide" : SHEETS.test(source) ? "sheet" : "page"} ${page}`;
+const kindOfPage = (source) => (SLIDES.test(source) ? "slide" : SHEETS.test(source) ? "sheet" : "page");
 
 /** Where a citation stands: file, page, date. */
-export const place = (cited) => [cited.source && basename(cited.source), cited.page && pageName(cited.source ?? "", cited.page), dateOf(cited)].filter(Boolean).join(" · ");
+export const place = (cited) => [cited.source && basename(cited.source), cited.page && `${kindOfPage(cited.source ?? "")} ${cited.page}`, dateOf(cited)].filter(Boolean).join(" · ");
 
 const SITES = { "doi.org": "the publisher", "pubmed.ncbi.nlm.nih.gov": "PubMed", "pmc.ncbi.nlm.nih.gov": "PubMed Central" };
 
@@ -104,7 +104,8 @@ export const sourceNumbers = (cited) => `${cited.length === 1 ? "Source" : "Sour
 /** A document's year and the pages that are cited of it: `2021 · p. 3, 7`. */
 export function yearAndPages(cited) {
   const pages = cited.map(({ page }) => page).filter(Boolean);
-  return [/^\d{4}/.exec(cited[0].date ?? "")?.[0], pages.length && `p. ${ranges(pages)}`].filter(Boolean).join(" · ");
+  const kind = kindOfPage(cited[0].source ?? "");
+  return [/^\d{4}/.exec(cited[0].date ?? "")?.[0], pages.length && `${kind === "page" ? "p." : kind} ${ranges(pages)}`].filter(Boolean).join(" · ");
 }
 
 /** A text in code points, as the server counts them, cut at these offsets. */
