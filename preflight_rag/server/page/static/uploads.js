@@ -31,6 +31,7 @@ export class Uploads {
     this.element.append(this.head, this.rows);
     this.sending = [];
     this.known = new Map();
+    this.reported = new Set();
     this.views = new Map();
     this.ready = 0;
     this.polling = false;
@@ -39,6 +40,7 @@ export class Uploads {
 
   /** Add files. */
   async add(files) {
+    this.#forgetFinished();
     const limit = this.page.limits().upload_bytes ?? Infinity;
     const mine = files.map((file) => ({ file, name: file.name, stage: "sending", done: 0, total: file.size, note: "", over: false }));
     this.sending.push(...mine);
@@ -49,9 +51,19 @@ export class Uploads {
 
   /** What the server fetches itself is on its way like a file that was sent. */
   follow(upload) {
+    this.#forgetFinished();
     this.known.set(upload.id, upload);
     this.#draw();
     this.#poll();
+  }
+
+  /** The report is of what is added now: what ended before has been reported. */
+  #forgetFinished() {
+    if (this.isGoing()) return;
+    for (const id of this.known.keys()) this.reported.add(id);
+    this.known = new Map();
+    this.sending = [];
+    this.ready = 0;
   }
 
   /** Whether files are on their way. */
@@ -94,7 +106,7 @@ export class Uploads {
     try {
       for (;;) {
         this.again = false;
-        const { uploads } = await call("/api/uploads");
+        const uploads = (await call("/api/uploads")).uploads.filter(({ id }) => !this.reported.has(id));
         const gone = [...this.known.values()].filter(({ id, over }) => !over && !uploads.some((one) => one.id === id));
         this.known = new Map(uploads.map((one) => [one.id, one]));
         for (const upload of gone) this.known.set(upload.id, { ...upload, over: true, files: upload.files.map((file) => (isOver(file) ? file : { ...file, stage: "failed", note: "the server was started anew; see below whether it is there, or add it again" })) });
