@@ -6,9 +6,10 @@ import json
 import re
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -108,8 +109,14 @@ def _sources(found: Answer) -> None:
     of_document: dict[str, list[Citation]] = {}
     for citation in found.citations:
         of_document.setdefault(citation.document_id or citation.passage_id, []).append(citation)
+    sources = [cited[0].source for cited in of_document.values()]
+    names = Counter(PurePath(source).name for source in sources)
     for cited in of_document.values():
-        _source(cited, quoted=found.outcome != "evidence")
+        source = cited[0].source
+        # Two files of one name are told apart by their folders.
+        parts = 2 if names[PurePath(source).name] > 1 and "://" not in source else 1
+        name = "/".join(PurePath(source).parts[-parts:]) if parts > 1 else file_name(source)
+        _source(cited, name, quoted=found.outcome != "evidence")
 
 
 def _spent(found: Answer) -> str:
@@ -135,12 +142,18 @@ def _missing(found: Answer) -> None:
         echo(f"note: {found.condensed} earlier messages were condensed")
 
 
-def _source(cited: Sequence[Citation], *, quoted: bool) -> None:
-    """Print a document with the numbers that cite it, and its quotes unless the answer itself consists of quotes."""
+def _source(cited: Sequence[Citation], name: str, *, quoted: bool) -> None:
+    """Print a document with the numbers that cite it, and its quotes unless the answer itself consists of quotes.
+
+    Args:
+        cited: The citations of the document.
+        name: What its file is called.
+        quoted: Whether quotes are printed.
+    """
     first = cited[0]
     pages = dict.fromkeys(page_name(each.source, each.page) for each in cited)
     saved = f"file saved {first.file_saved}" if first.file_saved else ""
-    place = ", ".join(part for part in (file_name(first.source), *pages, first.date or saved) if part)
+    place = ", ".join(part for part in (name, *pages, first.date or saved) if part)
     echo(f"{''.join(f'[{each.n}]' for each in cited)} {first.title or first.name} - {place}")
     for each in cited:
         mark = "" if each.verified else "  (not found in the passage)"
@@ -246,6 +259,9 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
         f"added {report.added}, updated {report.updated}, skipped {report.skipped} unchanged, "
         f"removed {report.removed}, failed {len(report.failed)}"
     )
+    if report.gone:
+        files = "The file of 1 document is" if report.gone == 1 else f"The files of {report.gone:,} documents are"
+        echo(f"{files} no longer there; --prune removes what was read of them.")
     failed = [f"failed: {reason if source in reason else f'{source}: {reason}'}" for source, reason in report.failed]
     notes = list(dict.fromkeys(f"note: {source}: {note}" for source, note in report.notes))
     copies = [f"same text: {copy_note(each)}" for each in report.copies]

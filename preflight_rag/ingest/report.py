@@ -78,6 +78,7 @@ class IngestReport:
     """The result of an ingest, in numbers of documents.
 
     Attributes:
+        gone: Documents that were kept though their files, under the given paths, are gone.
         failed: `(source, reason)` of each file or record that could not be taken in.
         passed_over: `(path, reason)` of each file or folder, found in a folder, that is not read by its kind.
         notes: `(source, note)` on documents that were taken in, but not all of them: pages that are pictures.
@@ -92,6 +93,7 @@ class IngestReport:
     updated: int = 0
     skipped: int = 0
     removed: int = 0
+    gone: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     passed_over: list[tuple[str, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
@@ -107,6 +109,7 @@ class IngestReport:
             "updated": self.updated,
             "skipped": self.skipped,
             "removed": self.removed,
+            "gone": self.gone,
             "failed": [{"source": source, "reason": reason} for source, reason in self.failed],
             "passed_over": [{"source": source, "reason": reason} for source, reason in self.passed_over],
             "notes": [{"source": source, "note": note} for source, note in self.notes],

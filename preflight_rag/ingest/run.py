@@ -54,8 +54,8 @@ def ingest_files(
     files = list(find_files(given))
     run = Ingestion(store, embedder, splitter, progress, count_documents(files), stop)
     run.add_files(files, max_bytes, given)
-    if prune and not run.report.stopped:
-        run.prune(given)
+    if not run.report.stopped:
+        run.look_for_gone(given, remove=prune)
     return run.report
 
 
@@ -190,13 +190,17 @@ class Ingestion:
             self._add(document, "")
         self._flush()
 
-    def prune(self, paths: Sequence[Path]) -> None:
-        """Remove documents from under `paths` whose file is gone or no longer contains them."""
+    def look_for_gone(self, paths: Sequence[Path], *, remove: bool) -> None:
+        """Remove, or count, the documents from under `paths` whose file is gone or no longer contains them."""
         roots = [Path(os.path.abspath(path)) for path in paths]
         for document_id, origin in self._store.origins():
             if document_id in self._owners or not any(Path(origin).is_relative_to(root) for root in roots):
                 continue
-            if (origin in self._read_whole or not Path(origin).exists()) and self._store.retire_document(document_id):
+            if origin not in self._read_whole and Path(origin).exists():
+                continue
+            if not remove:
+                self.report.gone += 1
+            elif self._store.retire_document(document_id):
                 self.report.removed += 1
 
     def _documents_of(self, file: Path, origin: str, max_bytes: int) -> Iterator[Document]:

@@ -373,3 +373,10 @@ def test_conversations_of_other_programs_stand_below_those_of_the_page(visit, sc
     others.get_by_role("link").click()
     expect(page.locator(".turn")).to_contain_text("Which rock is light?")
     expect(others.locator("li")).to_have_class("current")
+
+
+def test_why_a_long_question_is_refused_is_in_sight(visit, empty_url, ask):
+    page = visit(empty_url)
+    page.watch.allowed = ["400"]
+    ask(page, "Which rock is dark? " * 1500, wait=False)
+    expect(page.locator(".notice.error")).to_be_in_viewport(timeout=30_000)

@@ -319,7 +319,10 @@ class QuietSite(SimpleHTTPRequestHandler):
 
 def test_the_report_of_an_upload_is_of_what_was_added_last(visit, empty_url, tmp_path):
     page = visit(empty_url)
-    for name, text in (("tides", "The moon raises the tides."), ("basalt", "Basalt is a dark rock that flows as lava.")):
+    for name, text in (
+        ("tides", "The moon raises the tides."),
+        ("basalt", "Basalt is a dark rock that flows as lava."),
+    ):
         (tmp_path / f"{name}.txt").write_text(text, encoding="utf-8")
         page.locator("input[type=file]").first.set_input_files(tmp_path / f"{name}.txt")
         expect(page.locator(".upload-name")).to_have_text([f"{name}.txt"], timeout=30_000)

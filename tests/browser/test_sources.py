@@ -75,3 +75,19 @@ def test_one_document_is_asked_from_the_library_until_it_is_deleted(stones, ask)
     expect(stones.locator(".documents > li")).to_have_count(3)
     stones.get_by_role("link", name="Ask").click()
     expect(stones.locator("#sources-summary")).to_have_text("All documents")
+
+
+def test_files_of_one_name_stand_with_their_folders(visit, scripted_url, ask, tmp_path):
+    for folder, fact in (("north", "The choir of the north sings on Mondays."), ("south", "Basalt is dark.")):
+        (tmp_path / "notes" / folder).mkdir(parents=True)
+        (tmp_path / "notes" / folder / "notes.txt").write_text(fact, encoding="utf-8")
+    files = [tmp_path / "notes"]
+    page = visit(scripted_url(default="The choir sings [1], and basalt is dark [2].", files=files, rewrite="off"))
+    ask(page, "When does the choir sing, and is basalt dark?")
+    page.locator(".turn:last-child .turn-actions").get_by_role("button", name="Evidence").click()
+    shown = page.locator(".source p.meta").all_text_contents()
+    assert sorted(text.split(" · ")[0] for text in shown) == ["north/notes.txt", "south/notes.txt"]
+    page.get_by_role("link", name="Library").click()
+    expect(page.locator(".documents p.meta")).to_contain_text(["notes.txt", "notes.txt"])
+    listed = page.locator(".documents li p.meta").all_text_contents()
+    assert {"north/notes.txt", "south/notes.txt"} <= {text.split(" · ")[0] for text in listed}

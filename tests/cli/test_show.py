@@ -4,7 +4,7 @@ import pytest
 
 from preflight_rag.cli.show import answer as show
 from preflight_rag.cli.show import way
-from preflight_rag.state.values import Answer, PrunedPassage, Receipt, RouteDecision, Statement
+from preflight_rag.state.values import Answer, Citation, PrunedPassage, Receipt, RouteDecision, Statement
 
 SUPPORTED = Statement(text="Tea is hot", citations=(1,), supported=True, score=0.91)
 UNSUPPORTED = Statement(text="Tea is blue", citations=(1, 2), supported=False, score=0.12)
@@ -15,8 +15,9 @@ PRUNED = PrunedPassage(passage_id="p", document_id="d", title="Oats", rank=7, an
 
 @pytest.fixture
 def shown(capsys):
-    def show_it(**options):
+    def show_it(*, citations=(), **options):
         found = Answer(
+            citations=citations,
             question="q",
             thread_id="t",
             turn=1,
@@ -82,3 +83,18 @@ def test_explain_shows_every_statement_with_its_score_and_what_was_pruned(shown)
 )
 def test_how_passages_are_read_is_said_in_words(route, reason, shown):
     assert way(route, reason) == shown
+
+
+def test_files_of_one_name_stand_with_their_folders(shown):
+    sources = ("/docs/north/notes.txt", "/docs/south/notes.txt", "/docs/south/budget.txt")
+    common = {"title": "Notes", "quote": "It is so.", "start": 0, "end": 9, "verified": True}
+    cited = tuple(
+        Citation(n=n, passage_id=f"p{n}", document_id=source, source=source, **common)
+        for n, source in enumerate(sources, 1)
+    )
+    lines = shown(citations=cited).splitlines()
+    assert [line for line in lines if line.startswith("[")] == [
+        "[1] Notes - north/notes.txt",
+        "[2] Notes - south/notes.txt",
+        "[3] Notes - budget.txt",
+    ]

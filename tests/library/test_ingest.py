@@ -84,7 +84,10 @@ def test_prune_removes_what_is_gone_and_nothing_else(library, folder, tmp_path):
     (folder / "tea.txt").unlink()
     records(kept, a="Zinc shortens colds.")
     assert counts(library.ingest([folder])) == (0, 0, 2, 0, 0)
-    assert library.ingest([folder], prune=True).removed == 2
+    kept = library.ingest([folder])
+    assert (kept.removed, kept.gone) == (0, 2)
+    pruned = library.ingest([folder], prune=True)
+    assert (pruned.removed, pruned.gone) == (2, 0)
     assert {row["id"] for row in library.documents()} == {"a", "x", str(folder / "fever.txt")}
     assert library.verify() == []
 

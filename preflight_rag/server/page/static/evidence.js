@@ -7,7 +7,7 @@ import { cost, ICONS, numbers, sentence, stageName } from "./route.js";
 import { finished } from "./timeline.js";
 import { answeredBy, tablesOf } from "./rows.js";
 import { fileAddress, openPdf } from "./viewer.js";
-import { basename, cut, isNone, place, plural, sentences, webLink } from "./words.js";
+import { basename, cut, isNone, namesApart, place, plural, sentences, webLink } from "./words.js";
 
 const TABS = { sources: "Sources", relations: "Relations", how: "How this was answered" };
 const PASSAGE_GONE = "This passage is no longer in the library: its document was changed or taken out. The quote above is what it said.";
@@ -106,14 +106,14 @@ export class Evidence {
     const { answer } = this.turn;
     const doubted = answer.statements.filter((statement) => statement.supported === false);
     const list = answer.citations.length
-      ? answer.citations.map((found) => this.#source(found))
+      ? answer.citations.map((found) => this.#source(found, namesApart(answer.citations.map(({ source }) => source ?? ""))))
       : [h("p.empty-note", {}, answer.abstained ? "No answer was found, so there is nothing to cite." : "This answer cites no source.")];
     const unclaimed = answer.unclaimed ? [h("p.empty-note.unclaimed", {}, answer.unclaimed)] : [];
     const alone = isNone(answer.receipt.model) ? [this.page.withoutModel()].filter(Boolean) : [];
     return [...alone, ...unclaimed, ...(doubted.length ? [doubts(doubted)] : []), ...list];
   }
 
-  #source(found) {
+  #source(found, nameOfFile) {
     const content = h("div.passage", { id: `passage-${found.n}`, hidden: true });
     const toggle = h(
       "button.source-head",
@@ -127,7 +127,7 @@ export class Evidence {
       "article.source",
       { class: found.verified ? null : "unverified" },
       h("h3", {}, toggle),
-      h("p.meta", {}, place(found)),
+      h("p.meta", {}, place(found, nameOfFile)),
       found.also_in?.length ? h("p.meta.also-in", {}, `Also in ${found.also_in.map(({ source, document_id: id }) => basename(source || id)).join(", ")}`) : null,
       found.verified ? null : h("p.verdict", {}, icon("warn"), "These words were not found in the source."),
       h("div.quoted", { id: `quote-${found.n}` }, tablesOf(found.quote, answeredBy(this.turn.answer)) ?? h("blockquote.quote", {}, found.quote)),

@@ -3,7 +3,7 @@
 import { call, questionsOf } from "./api.js";
 import { announce, confirmed, find, h, icon, promptFor, toast } from "./dom.js";
 import { Uploads } from "./uploads.js";
-import { asSentence, basename, dateOf, isWeb, plural, sentences } from "./words.js";
+import { asSentence, basename, dateOf, isWeb, namesApart, plural, sentences } from "./words.js";
 
 const PAGE = 50;
 const OPENED = 3; // new documents whose overview is opened at once: a guess at what fits a screen
@@ -134,7 +134,8 @@ export class Library {
       return;
     }
     if (query !== this.search.value.trim()) return;
-    const rows = found.documents.map((one) => this.#row(one));
+    const nameOfFile = namesApart(found.documents.map(({ source, id }) => source || id));
+    const rows = found.documents.map((one) => this.#row(one, nameOfFile));
     for (const row of rows) if (this.opened.has(row.dataset.id)) row.querySelector("details.overview").open = true;
     if (more) this.list.append(...rows);
     else this.list.replaceChildren(...rows);
@@ -163,8 +164,9 @@ export class Library {
     }
   }
 
-  #row({ read = null, tags = [], id, title, name: file_name, source, date, saved, file, gone, url, copy_of: copyOf = "" }) {
-    const origin = file_name || basename(source || id);
+  #row({ read = null, tags = [], id, title, name: file_name, source, date, saved, file, gone, url, copy_of: copyOf = "" }, nameOfFile) {
+    const path = source || id;
+    const origin = nameOfFile(path) === basename(path) ? file_name || basename(path) : nameOfFile(path);
     const name = title || origin;
     const address = `/api/documents/file?id=${encodeURIComponent(id)}`;
     const ask = h("button.icon-button.small", { type: "button", "aria-label": `Ask this document: ${name}`, title: "Ask this document alone", onclick: () => this.page.onAskOf(id, name) }, icon("chat"));

@@ -269,7 +269,9 @@ export class TurnView {
       this.foot.replaceChildren(h("p.notice", { role: "alert" }, icon("warn"), h("span", {}, "An earlier answer in this conversation was not finished.")), h("div.dialog-actions.start", {}, back, drop));
       return;
     }
-    this.#offer(h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${help}` : "")), this.#wayOn(resumable, away));
+    const notice = h("p.notice.error", { role: "alert" }, icon("warn"), h("span", {}, h("strong", {}, asSentence(message)), help ? ` ${help}` : ""));
+    this.#offer(notice, this.#wayOn(resumable, away));
+    if (!resumable) notice.scrollIntoView({ block: "nearest" }); // a refused question may fill several screens
   }
 
   #wayOn(resumable, away) {

@@ -51,6 +51,13 @@ export function ago(moment) {
 /** A path's last part; addresses and PMIDs stay whole. */
 export const basename = (source) => (/^(https?:|PMID|PMC)/i.test(source) ? source : source.split(/[\\/]/).pop() || source);
 
+/** What files are called beside each other: by their names, and with their folder where two have one name. */
+export function namesApart(paths) {
+  const count = new Map();
+  for (const path of new Set(paths)) count.set(basename(path), (count.get(basename(path)) ?? 0) + 1);
+  return (path) => (count.get(basename(path)) > 1 ? path.split(/[\\/]/).slice(-2).join("/") : basename(path));
+}
+
 /** When a document is from, as it says itself; else only when its file was saved, called so. */
 export const dateOf = ({ date, file_saved: saved }) => (date ? day(date) : saved ? `file saved ${day(saved)}` : "");
 
@@ -61,7 +68,7 @@ const SHEETS = /\.(xlsx|xlsm|xls|ods)$/i;
 const kindOfPage = (source) => (SLIDES.test(source) ? "slide" : SHEETS.test(source) ? "sheet" : "page");
 
 /** Where a citation stands: file, page, date. */
-export const place = (cited) => [cited.source && basename(cited.source), cited.page && `${kindOfPage(cited.source ?? "")} ${cited.page}`, dateOf(cited)].filter(Boolean).join(" · ");
+export const place = (cited, nameOfFile = basename) => [cited.source && nameOfFile(cited.source), cited.page && `${kindOfPage(cited.source ?? "")} ${cited.page}`, dateOf(cited)].filter(Boolean).join(" · ");
 
 const SITES = { "doi.org": "the publisher", "pubmed.ncbi.nlm.nih.gov": "PubMed", "pmc.ncbi.nlm.nih.gov": "PubMed Central" };
 
