@@ -296,6 +296,7 @@ EXAMPLES = [
     ("text.log_lines._WRITTEN_LEVEL", "sshd[4711]: error: no entry", "an error of the disk"),
     ("text.log_lines._SAYS_FAILURE", "Failed password for oskar", "Accepted password for oskar"),
     ("text.log_lines._ASKS_ERRORS", "Which worker failed?", "Which worker finished?"),
+    ("text.sentences._MONTH_AHEAD", "April 2025", "Aprilwetter"),
     ("text.names._NUMBERED_PLACE", "the rent of flat 5A", "the rent of flat five"),
     ("text.names.NAME", "Republic of the Congo", "republic of congo"),
     ("text.names._PROPERTY_OF", "What is the dose of ibuprofen", "What is ibuprofen made of"),

@@ -25,7 +25,7 @@ LEAST_TITLE = 2
 _CHANGE = re.compile(
     r"\b(?:(?:has|have|had|is|are|was|were|will|must|been|be|to)\s(?:be\s)?mov(?:e|ed)\s(?:\w+\s)?(?:from|to|until|forward|back)"
     r"|postpon(?:e|ed|es)|reschedul(?:e|ed|es)|brought\sforward|put\s(?:back|off)|call(?:ed|ing)?\soff"
-    r"|cancel(?:l?ed|s|ling)?|instead\sof|no\slonger"
+    r"|cancel(?:l?ed|s|ling)?|instead\sof|no\slonger|after\sall"
     r"|new\s(?:date|day|time|place|venue|room|price|address|number|deadline)"
     r"|(?:has|have|is|are|was|were|been)\schanged|chang(?:e|es|ed|ing)\sfrom|correction|corrected"
     r"|(?:minutes?|hours?|days?|weeks?|months?)\s(?:earlier|later)"
@@ -48,6 +48,7 @@ _DATED = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\
 _HAS_DATE = re.compile(rf"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{'|'.join(MONTH_NAMES)})\b", re.I)
 _QUOTED_PART = re.compile(r"^[^\n:]{1,80} wrote: ")
 """What a mail quotes of an earlier one, as the reader of mails writes it (`ingest.loaders.mail_quotes`)."""
+_MAIL_HEAD = re.compile(r"^(?:from|to|cc|date|sent|subject|reply-to): ", re.I)
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
 
 
@@ -71,9 +72,12 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
         title, in_thread = frozenset(words_by_token(other.title)), _is_in_thread(other, source)
         for start, end in sentence_spans(other.text):
             text = other.text[start:end]
-            if text in quote or not _CHANGE.search(text) or _QUOTED_PART.match(text) or text.endswith("?"):
-                continue
+            # What a mail says itself is newer than what it quotes, whether or not it says that something has changed.
+            newer = bool(needed) and other.document_id == source.document_id
             own = frozenset(words_by_token(text))
+            newer = newer and not asked.isdisjoint(own) and not _MAIL_HEAD.match(text)
+            if text in quote or _QUOTED_PART.match(text) or text.endswith("?") or not (newer or _CHANGE.search(text)):
+                continue
             # In one thread a change of what is asked for, such as the day, says more than shared words.
             covered = in_thread or len(asked & (own | title)) >= LEAST_COVERED * len(asked)
             covered = covered and (in_thread or other.document_id == source.document_id or _names(text, other, source))

@@ -33,6 +33,20 @@ def test_a_mails_own_words_are_later_than_what_it_quotes():
     assert later_change("When is the trip?", SECOND, f"Ada Orr wrote: {TRIP}", [SECOND]) == (2, MOVED)
 
 
+PLUMBER = """Date: 2025-07-10
+The plumber comes on Tuesday 15 July at 8 am.
+
+Sunita Rao wrote: The plumber can come on Friday 11 July."""
+
+
+def test_a_mails_own_words_need_not_say_that_they_are_newer():
+    mail = Source(1, "a", "Re: Leak", PLUMBER, date="2025-07-10", document_id="a")
+    quoted, own = PLUMBER.split("\n")[3], PLUMBER.split("\n")[1]
+    assert later_change("When is the plumber coming?", mail, quoted, [mail]) == (1, own)
+    assert later_change("When does the meeting begin?", mail, quoted, [mail]) is None
+    assert later_change("Who is coming?", mail, quoted, [mail]) is None
+
+
 def test_an_earlier_mail_changes_nothing():
     assert later_change("What date is the trip to the Roman fort?", SECOND, MOVED, [FIRST, SECOND]) is None
 
