@@ -12,6 +12,7 @@ from itertools import pairwise
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
+from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import overlaps_error
@@ -135,10 +136,12 @@ class AnswerGroup:
         """The passages to cite: the first, and the others that answer alone and with all of it in one sentence.
 
         "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", but its sentence does not say the whole
-        answer.
+        answer; and a line of a log with the name of who has the key does not say that she has it.
         """
         first, *others = self.found
-        return (first, *(item for item in others if item.probability >= CITED and _says(item, self.text)))
+        saying = (item for item in others if item.probability >= CITED and _says(item, self.text))
+        logged = is_log_line(first.quote)
+        return (first, *(item for item in saying if logged or not is_log_line(item.quote)))
 
     @property
     def marks(self) -> str:

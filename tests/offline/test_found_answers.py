@@ -36,6 +36,12 @@ def group(*passages: tuple[str, str, float]) -> AnswerGroup:
         ("Founders: Paul Allen, and Bill Gates.", "Paul Allen, and Bill Gates", 0.8, True),
         ("Bill Gates and Paul Allen began it.", "Paul Allen", 0.8, True),
         ("Paul Allen resigned in 1983.", "Paul Allen", 0.8, False),
+        (
+            "2025-04-11 20:06:03 INFO operators Bill Gates and Paul Allen logged in",
+            "Bill Gates and Paul Allen",
+            0.8,
+            False,
+        ),
         ("Bill Gates and Paul Allen went to school.", "Bill Gates and Paul Allen", 0.1, False),
     ],
 )
