@@ -380,3 +380,15 @@ def test_why_a_long_question_is_refused_is_in_sight(visit, empty_url, ask):
     page.watch.allowed = ["400"]
     ask(page, "Which rock is dark? " * 1500, wait=False)
     expect(page.locator(".notice.error")).to_be_in_viewport(timeout=30_000)
+
+
+def test_the_library_leads_back_to_the_open_conversation(visit, demo_url, ask):
+    page = visit(demo_url)
+    ask(page, "Which planet is the hottest?")
+    page.get_by_role("link", name="Library").click()
+    expect(page.locator("#library")).to_be_visible()
+    page.locator("#to-chat").click()
+    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".turn")).to_contain_text("Which planet is the hottest?")
+    page.locator("#to-chat").click()
+    expect(page.locator(".turn")).to_have_count(0)

@@ -158,6 +158,8 @@ function route() {
   }
   panel("threads", false);
   panel("evidence", false);
+  // From the library, "Ask" leads back to the conversation that is open.
+  find("to-chat").href = inLibrary && chat.id ? `#/t/${encodeURIComponent(chat.id)}` : "#/";
   if (inLibrary) {
     library.refresh();
     document.title = "Library - Preflight RAG";
