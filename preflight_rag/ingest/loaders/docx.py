@@ -116,6 +116,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, proper
         authors=people(properties.get("creator", "")),
         metadata={**extra, **({"sections": sections} if sections else {})},
         report=reader.report,
+        find_headings=True,
     )
 
 

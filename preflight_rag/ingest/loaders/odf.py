@@ -107,6 +107,7 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
             **{key: properties[key] for key in ("subject", "keyword", "description") if properties.get(key)},
         },
         report=reader.report,
+        find_headings=kind == "t",
     )
 
 
