@@ -14,11 +14,13 @@ from preflight_rag.text import (
     document_dates,
     drugs,
     exact,
+    headings,
     inert,
     legends,
     log_lines,
     names,
     negation,
+    numbered_parts,
     offices,
     plural,
     question_forms,
@@ -31,6 +33,17 @@ from preflight_rag.text import (
 )
 
 EXAMPLES = [
+    (headings, "_DAY", "Vester, 4 March 2025", "Rules of the march"),
+    (headings, "_NO_HEADING", "Dear Sir", "Deer of the island"),
+    (headings, "_OF_PART", "Section 2 applies to members", "Sections of the pier"),
+    (headings, "_CLOSES", "With best wishes,", "The wish of the board"),
+    (headings, "_NUMBERED", "§ 3 Notice", "Section 2 applies to members"),
+    (headings, "_OF_ADDRESS", "Mill Lane 4", "Fees of 2025"),
+    (numbered_parts, "_ASKED", "What does article 5 say?", "What do 5 articles say?"),
+    (numbered_parts, "_BARE", "7.2 Return", "7.2 million crowns"),
+    (numbered_parts, "_ELSEWHERE", "Which articles refer to article 5?", "What does article 5 say?"),
+    (numbered_parts, "_ASKS_TEXT", "does it say", "boats"),
+    (numbered_parts, "_ANY_WORD", "Article 5\nWhoever owes, pays.", "Article 5 applies to members."),
     (restatements, "_DOUBT", "It is a myth that", "It is so that"),
     (restatements, "_VERB", "The boiler costs £2,460", "Steelers of the League"),
     (values, "_KIND_OF_DAY", "10 business days", "10 busy days"),
@@ -159,6 +172,10 @@ MATCHED_AT_THE_START = {
     "_FORWARD",
     "_WHOLE",
     "_POINTS_BACK",
+    "_NO_HEADING",
+    "_OF_PART",
+    "_CLOSES",
+    "_NUMBERED",
 }
 """Patterns that are asked with `match`."""
 
