@@ -49,6 +49,10 @@ _DAY = re.compile(
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2}\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b",
     re.IGNORECASE,
 )
+_OF_FORM = re.compile(r"[$€£#%=]|\d[.,]\d")
+"""What a line of a form, a bill or a table has: "SUBTOTAL $863.91", "Claim # SF-1008"."""
+_MOST_FIGURES = 1
+"""Words with a figure: "Report of 2024" is a heading, "SKU-4563 D-22 156" a row; a guess."""
 _LIST = re.compile(r"[-*+•◦▪‣–—>|]|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
 _ITEM = re.compile(r"\d{1,2}[.)]\s{1,4}(?=[A-ZÀ-Þ])")
 """A number before a heading, or before an item of a list: "3. Notice"."""
@@ -114,7 +118,10 @@ def _is_short(line: str) -> bool:
         return False
     if (_LIST.match(line) and not _ITEM.match(line)) or _NO_HEADING.match(line) or _DAY.search(line):
         return False
-    return sum(char.isalpha() for char in line) > 2 or bool(_NUMBERED.match(line))
+    if _NUMBERED.match(line):
+        return True
+    figures = sum(any(map(str.isdigit, word)) for word in line.split())
+    return sum(map(str.isalpha, line)) > 2 and figures <= _MOST_FIGURES and not _OF_FORM.search(line)
 
 
 def _is_in_capitals(line: str) -> bool:
