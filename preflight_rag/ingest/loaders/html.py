@@ -207,7 +207,8 @@ def _flatten(soup: BeautifulSoup) -> bool:
 
     Steps that look at all that is inside of each element would take the square of the depth.
     """
-    from bs4 import NavigableString, Tag
+    from bs4 import Tag
+    from bs4.element import NavigableString
 
     stack: list[tuple[Tag, int]] = [(soup, 0)]
     is_changed = False
