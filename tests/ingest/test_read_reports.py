@@ -154,7 +154,7 @@ KILN = {"footnotes": 1, "tables": 1, "rows": 2}
     ],
 )
 def test_files_by_other_programs_are_counted(name: str, counts: dict[str, int]) -> None:
-    """The numbers are those of the sources in `make.py`."""
+    """The numbers are those of the sources in `made_files/make.py`."""
     (document,) = load(MADE / name)
     assert isinstance(document, Document)
     found = document.metadata["read_report"]
