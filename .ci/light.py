@@ -28,7 +28,7 @@ ABSENT = ("torch", "transformers", "sentence_transformers", "scipy", "sklearn", 
 QUESTION = "How hot is the planet Venus?"
 TOOLS = (
     *("cryptography", "fpdf2", "hypothesis", "langgraph-checkpoint-conformance", "openpyxl", "pypdf", "pytest"),
-    *("pytest-asyncio", "python-docx", "python-pptx", "striprtf"),
+    *("olefile", "pylatexenc", "pytest-asyncio", "python-docx", "python-pptx", "striprtf"),
 )
 TESTED = ("state", "text", "prompts", "nodes", "ingest/loaders", "library/index")
 

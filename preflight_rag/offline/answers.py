@@ -55,7 +55,7 @@ from preflight_rag.offline.found_answers import (
     is_of_another,
 )
 from preflight_rag.offline.later_changes import is_about, later_change
-from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed
+from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed, whole_parts
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
@@ -75,6 +75,7 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
@@ -282,15 +283,26 @@ class AnswerReader:
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """Return an answer from all passages if it is likely to be right, else the nearest evidence, or nothing."""
+        """Return an answer from all passages if it is likely to be right, else the nearest evidence, or nothing.
+
+        A numbered part of which the question names the number is shown as a whole, if nothing in it is claimed.
+        """
         sources = narrowed(question, sources)
+        parts = [] if options else whole_parts(question, sources)
+        if parts and asks_for_text(question):
+            return evidence(parts, ABOUT_THIS)
+        made = self._drafted(question, sources, options)
+        return made if (made.claims and made.found) or not parts else evidence(parts, ABOUT_THIS, made.unclaimed)
+
+    def _drafted(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
+        """Return an answer from passages that were narrowed to what the question names."""
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
             return evidence(quotes, UNREAD_LANGUAGE, why_unclaimed("language"))
         readable = sources if options else [source for source in sources if _is_read(source)]
         if len(readable) < len(sources):
             # What stands in another language is shown where the search has put it first, and never claimed.
-            made = self.draft(question, readable) if readable else NOTHING
+            made = self._drafted(question, readable, ()) if readable else NOTHING
             if (made.claims and made.found) or _is_read(min(sources, key=lambda source: source.n)):
                 return made
             return evidence(

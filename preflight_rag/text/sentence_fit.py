@@ -16,11 +16,11 @@ from functools import cached_property
 from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.headings import plain_headings
 from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.tables import is_row
 from preflight_rag.text.values import last_question
 from preflight_rag.text.versions import supersedes
 from preflight_rag.text.words import STOP_WORDS, words_by_token
@@ -28,8 +28,6 @@ from preflight_rag.text.words import STOP_WORDS, words_by_token
 PARALLEL = 0.5
 """Least share of the shorter sentence's words that two sentences have in common that say the same of two things; this
 and the next were set on the half of `tests/one_word_pairs.py` that was looked at."""
-LONGEST_HEADING = 50
-"""Characters of a line without a mark that is taken for a heading; a guess."""
 MOST_RIVALS = 32
 """Number of sentences with most of the question's words with which others are compared."""
 
@@ -77,6 +75,7 @@ class PlacedSentence:
         terms: Its index terms.
         placed: The index terms of its heading and its title.
         covered: The question's terms in the sentence, its heading and title, or the sentence to which it refers.
+        heading: The index terms of its heading.
     """
 
     source: Source
@@ -86,6 +85,7 @@ class PlacedSentence:
     terms: frozenset[str]
     placed: frozenset[str]
     covered: frozenset[str]
+    heading: frozenset[str] = frozenset()
 
 
 class SentenceFit:
@@ -143,7 +143,7 @@ class SentenceFit:
         source = next((each for each in self._sources if each.n == n), None)
         if source is None:
             return False
-        return text in (source.heading, *(heading for _, heading in _plain_headings(source.text)))
+        return text in (source.heading, *(heading for _, heading in plain_headings(source.text)))
 
     def may_claim(self, n: int, quote: str) -> bool:
         """Return whether an answer in a quote of a passage may be claimed.
@@ -172,8 +172,14 @@ class SentenceFit:
         return found
 
     def off_subject(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence repeats another one nearly word for word about another subject."""
+        """Return whether a sentence repeats another one nearly word for word about another subject.
+
+        Under two headings of one document, a word of the question that both have is enough: "It is open from six"
+        below "Kitchen" and "It is open from four" below "Sauna".
+        """
         for other in self._rivals:
+            if self._is_under_heading_asked_for(other, item):
+                return True
             more = other.covered > item.covered
             if not (more or other.placed & self._terms > item.placed & self._terms):
                 continue
@@ -183,6 +189,18 @@ class SentenceFit:
             if any(_has_another(item, other, term) for term in missing):
                 return True
         return False
+
+    def _is_under_heading_asked_for(self, other: PlacedSentence, item: PlacedSentence) -> bool:
+        """Return whether of two sentences of a document the first alone stands under the heading that is asked for."""
+        named = other.heading & self._terms
+        if not named or not item.heading or item.heading == other.heading or not _same_document(item, other):
+            return False
+        if not (item.terms & other.terms & self._terms - other.heading) or not other.covered >= item.covered:
+            return False
+        if named > item.heading & self._terms:
+            return not named <= item.terms | item.heading
+        # "Former members" is not the heading of "What is the fee for members?" where another is "Members".
+        return named == item.heading & self._terms and other.heading <= self._terms < item.heading | self._terms
 
     def _off(self, item: PlacedSentence) -> bool:
         """Return whether a sentence is about another subject, says the opposite, or is about a former holder."""
@@ -242,6 +260,7 @@ class SentenceFit:
     def _placed(self, source: Source) -> list[PlacedSentence]:
         """Return the sentences of a source with their headings and the question's words in them."""
         headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
+        headings = headings or plain_headings(source.text)
         title = frozenset(words_by_token(source.title))
         found: list[PlacedSentence] = []
         before: tuple[str, frozenset[str]] = "", frozenset()
@@ -255,7 +274,8 @@ class SentenceFit:
             context = terms | placed
             if _POINTS_BACK.match(text) and before[0] == heading:
                 context |= before[1]
-            found.append(PlacedSentence(source, start, end, text, terms, placed, self._terms & context))
+            own = frozenset(words_by_token(heading))
+            found.append(PlacedSentence(source, start, end, text, terms, placed, self._terms & context, own))
             before = heading, context
         return found
 
@@ -265,22 +285,9 @@ def _is_of_the_past(text: str) -> bool:
     return bool(_PAST_OFFICE.search(text)) and not _STILL.search(text)
 
 
-def _plain_headings(text: str) -> list[tuple[int, str]]:
-    """Return `(offset, heading)` of the headings without a mark: short lines above sentences, lists or rows.
-
-    A web page, a Word document and a PDF have no other ones. What stands above another short line is none, as in a list
-    of names; a single one in a passage tells no two things apart.
-    """
-    lines: list[tuple[int, str, bool]] = []
-    at = 0
-    for line in text.split("\n"):
-        if stripped := line.strip():
-            is_short = len(stripped) <= LONGEST_HEADING and stripped[-1].isalnum() and stripped[0].isupper()
-            is_plain = is_short and ": " not in stripped and not is_row(stripped) and ". " not in stripped
-            lines.append((at, stripped, is_plain))
-        at += len(line) + 1
-    found = [(at, line) for (at, line, is_plain), below in pairwise(lines) if is_plain and not below[2]]
-    return found if len(found) > 1 else []
+def _same_document(a: PlacedSentence, b: PlacedSentence) -> bool:
+    """Return whether two sentences stand in the same document."""
+    return a.source is b.source or bool(a.source.document_id and a.source.document_id == b.source.document_id)
 
 
 def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:

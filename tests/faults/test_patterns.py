@@ -53,6 +53,10 @@ EXAMPLES = {
         r"(?<![\w@])(?<!\w[.\-/:@])GX\-2290(?!\w)(?![.\-/:@]\w)"
     ),
     ("text/names.py", "f'{case}(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): r"(?i)(?<!\w)aa\ aa\ b(?!\w)",
+    ("text/numbered_parts.py", "f\"{_LINE_START}(?P<kind>(?i:{'|'.join(kinds)}))\\\\s?{number}{_BEHIND}\""): (
+        r"^[ \t]{0,8}(?:#{1,6}[ \t]+|\*\*)?(?P<kind>(?i:article))\s?5"
+        r"(?:\*\*)?(?:[ \t]{0,8}$|[ \t]{0,4}[.):–—][ \t]|[ \t]{0,4}[.:]$|[ \t]{1,4}(?=[A-ZÀ-Þ“\"(\[]))"
+    ),
 }
 """For patterns that are made of data when they are used, what one may become."""
 USED_BY = {"library/search/roles.py:_HEADINGS": {"fullmatch"}}

@@ -122,3 +122,41 @@ def test_a_new_workbook_under_the_old_ending(tmp_path: Path) -> None:
     (document,) = load(path)
     found: Any = document
     assert "Valve: 12.5" in found.text
+
+
+MADE = Path(__file__).parents[1] / "made_files"
+LEASE = {
+    **{"footnotes": 2, "headers": 2, "comments": 1, "text_boxes": 1, "insertions": 1},
+    **{"pictures_described": 1, "tables": 1, "rows": 2},
+}
+STORES = {"sheets": 2, "tables": 2, "rows": 5, "comments": 1}
+KILN = {"footnotes": 1, "tables": 1, "rows": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("lease-lo.docx", LEASE),
+        ("lease-lo.odt", LEASE),
+        ("lease-lo.fodt", LEASE),
+        ("lease-lo.rtf", {"footnotes": 2, "headers": 2, "comments": 1, "tables": 1, "rows": 2}),
+        ("lease-lo.pdf", {"pages": 2}),  # the endnote stands on a page of its own
+        ("stores-lo.xlsx", STORES),
+        ("stores-lo.xls", STORES),
+        ("stores-lo.ods", STORES),
+        ("stores-lo.fods", {"sheets": 2, "tables": 2, "rows": 5}),
+        ("kiln.docx", {**KILN, "pictures_described": 1}),
+        ("kiln.odt", KILN),
+        ("kiln.tex", {**KILN, "pictures_without_text": 1}),
+        ("kiln.pptx", {"slides": 4, "tables": 1, "rows": 2, "pictures_described": 1}),
+        ("kiln.epub", {"tables": 1, "rows": 2}),
+        ("kiln.html", {"tables": 1, "rows": 2}),
+    ],
+)
+def test_files_by_other_programs_are_counted(name: str, counts: dict[str, int]) -> None:
+    """The numbers are those of the sources in `made_files/make.py`."""
+    (document,) = load(MADE / name)
+    assert isinstance(document, Document)
+    found = document.metadata["read_report"]
+    assert {each: found["counts"].get(each) for each in counts} == counts
+    assert (found["left_out"], found["less"]) == ([], [])

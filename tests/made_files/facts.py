@@ -30,7 +30,7 @@ PANDOC_TABLE = [
 PANDOC_WHOLE = [
     ("kiln.docx", "docx"), ("kiln.odt", "odt"), ("kiln.rtf", "rtf"), ("kiln.epub", "epub3"), ("kiln.pptx", "pptx"),
     ("kiln.html", "html4"), ("kiln.rst", "rst"), ("kiln.adoc", "asciidoctor"), ("kiln.md", "markdown"),
-    ("kiln-jats.xml", "jats_archiving"),
+    ("kiln-jats.xml", "jats_archiving"), ("kiln.tex", "latex"),
 ]  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def without(facts: dict[str, str], *places: str) -> dict[str, str]:
 
 _OF_FILES = {
     **{name: _ORCHARD for name, _, _ in PANDOC_TABLE},
-    **{name: _KILN for name, _ in PANDOC_WHOLE},
+    **{name: _KILN for name, _ in PANDOC_WHOLE if name != "kiln.tex"},
     "kiln.rtf": without(_KILN, "picture"),  # pandoc writes the picture alone
     "lease-lo.docx": _LEASE,
     "lease-lo.odt": _LEASE,
@@ -58,6 +58,9 @@ _OF_FILES = {
         "number": "Stock: 1§4",
         "decimals": "Price: 19.§",
     },
+    "lease-lo.fodt": _LEASE,
+    "stores-lo.fods": without(_STORES, "comment"),  # LibreOffice drops it there
+    "kiln.tex": _KILN,
 }
 NUMBERS = {name: 20 + number for number, name in enumerate(_OF_FILES)}
 """The two digits of each file."""

@@ -123,6 +123,8 @@ def main() -> None:
     by_libreoffice({"stores-lo.ods": (".fods", SHEET)}, into, "ods:calc8")
     by_libreoffice({"stores-lo.csv": (".fods", SHEET)}, into, "csv:Text - txt - csv (StarCalc):59,34,76,1")
     by_libreoffice({"stores-lo.html": (".fods", SHEET)}, into, "html:HTML (StarCalc)")
+    by_libreoffice({"lease-lo.fodt": (".fodt", TEXT)}, into, "fodt")
+    by_libreoffice({"stores-lo.fods": (".fods", SHEET)}, into, "fods")
     pdfs = {"lease-lo.pdf": (".fodt", TEXT), "stores-lo.pdf": (".fods", SHEET)}
     for name, source in pdfs.items():
         by_libreoffice({name: source}, into, "pdf")

@@ -12,6 +12,7 @@ from zipfile import BadZipFile, ZipFile
 from preflight_rag.ingest.loaders import load_bytes
 from preflight_rag.ingest.loaders.fields import absolute
 from preflight_rag.ingest.loaders.files import SUFFIXES, count_embedded, suffix_of
+from preflight_rag.ingest.loaders.ole_objects import OLE, embedded_file
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
@@ -78,16 +79,30 @@ def embedded_documents(
         file = PurePosixPath(name).name
         if not name.startswith(f"{folder}/embeddings/") or f"embeddings/{file}".encode() in charts:
             continue
-        place = Path(absolute(path)) / own_name(file, taken)
-        if count_embedded(place) > MOST_ATTACHMENTS:
+        if count_embedded(Path(absolute(path)) / file) > MOST_ATTACHMENTS:
             report.leave_out("more embedded files", f"of one document {MOST_ATTACHMENTS} are read, at all depths")
             break
         try:
-            documents += attached_documents(path, place, _part(archive, name), about or path.name, max_bytes)
-            report.count("attachments")
+            data = _part(archive, name)
+            if data.startswith(OLE) and suffix_of(Path(file)) not in SUFFIXES:
+                file, data = embedded_file(file, data)
         except DocumentError as error:
-            report.leave_out(f"embedded file {place.name}", why_left_out(place, error))
+            report.leave_out(f"embedded file {file}", error.message.removeprefix("is "))
+            continue
+        documents += read_embedded(path, own_name(file, taken), data, about or path.name, report, max_bytes)
     return documents
+
+
+def read_embedded(path: Path, name: str, data: bytes, about: str, report: ReadReport, max_bytes: int) -> list[Document]:
+    """Return the documents of one file inside of an office document; what cannot be read is noted in the report."""
+    place = Path(absolute(path)) / name
+    try:
+        found = attached_documents(path, place, data, about, max_bytes)
+    except DocumentError as error:
+        report.leave_out(f"embedded file {place.name}", why_left_out(place, error))
+        return []
+    report.count("attachments")
+    return found
 
 
 def _part(archive: ZipFile, name: str) -> bytes:

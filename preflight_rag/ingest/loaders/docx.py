@@ -60,6 +60,8 @@ _SKIPPED = (f"{_COMPATIBILITY}Fallback", f"{_WORD}pPr", f"{_WORD}rPr", f"{_WORD}
 _BOX = f"{_WORD}txbxContent"
 _DEEPEST = 20
 """Text boxes and tables within each other that are followed; a guess."""
+_BEFORE_MARK = 4
+"""Characters before a mark above the line that say whether it is a power or a note's."""
 _LONGEST_ANCHOR = 80
 """Characters of the words that a comment is on, or of the label of the row that a note is on."""
 
@@ -116,6 +118,7 @@ def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, proper
         authors=people(properties.get("creator", "")),
         metadata={**extra, **({"sections": sections} if sections else {})},
         report=reader.report,
+        find_headings=True,
     )
 
 
@@ -354,7 +357,7 @@ class _Reader:
             elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
                 if not (text := self._shown(node)):
                     continue
-                parts.append(raised_behind("".join(parts)[-4:], text) if _is_superscript(node) else text)
+                parts.append(raised_behind(_end(parts), text) if _is_superscript(node) else text)
                 for number in self._open_comments:
                     self._anchors.setdefault(number, []).append(node.text or "")
             elif node.tag in _BREAKS:
@@ -462,6 +465,16 @@ class _Reader:
         """Return the name of the part to which an element refers; "" without one."""
         place = self._parts.targets.get(str(node.get(f"{_RELATION}{name}")), ("", ""))[1]
         return place if place in self._parts.names else ""
+
+
+def _end(parts: list[str]) -> str:
+    """Return the last characters of a text in parts, which a mark above the line stands behind."""
+    found = ""
+    for part in reversed(parts):
+        found = part + found
+        if len(found) >= _BEFORE_MARK:
+            break
+    return found[-_BEFORE_MARK:]
 
 
 def _has_text(node: _Element) -> bool:

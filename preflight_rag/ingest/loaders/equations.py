@@ -47,26 +47,26 @@ def _written(name: str, element: _Element, all_parts: list[tuple[str, str]]) -> 
     parts = dict(all_parts)
     base = parts.get("e", "")
     if name == "f":
-        return f"{_grouped(parts.get('num', ''))}/{_grouped(parts.get('den', ''))}"
+        return f"{grouped(parts.get('num', ''))}/{grouped(parts.get('den', ''))}"
     if name == "rad":
         degree = parts.get("deg", "").strip()
-        return f"{raised(degree) if degree else ''}√{_grouped(base)}"
+        return f"{raised(degree) if degree else ''}√{grouped(base)}"
     if name == "d":
         inner = _value(element, "sepChr", "|").join(text for part, text in all_parts if part == "e")
         return f"{_value(element, 'begChr', '(')}{inner}{_value(element, 'endChr', ')')}"
     if name == "nary":
         below, above = parts.get("sub", ""), parts.get("sup", "")
-        bounds = f"_{_grouped(below)}" if below else ""
-        return f"{_value(element, 'chr', _SUM)}{bounds}{f'^{_grouped(above)}' if above else ''} {base}"
-    return f"{base}{parts.get('sub', '')}{_power(parts.get('sup', ''))}"
+        bounds = f"_{grouped(below)}" if below else ""
+        return f"{_value(element, 'chr', _SUM)}{bounds}{f'^{grouped(above)}' if above else ''} {base}"
+    return f"{base}{parts.get('sub', '')}{power(parts.get('sup', ''))}"
 
 
-def _power(text: str) -> str:
+def power(text: str) -> str:
     """Return a power above the line, behind a mark where it has characters that are in no font so."""
     above = text.strip()
     if above in _DEGREES:
         return "°"
-    return raised(above) if raised(above) != above else f"^{_grouped(above)}" if above else ""
+    return raised(above) if raised(above) != above else f"^{grouped(above)}" if above else ""
 
 
 _WRITERS = frozenset({"f", "rad", "d", "nary", "sSup", "sSubSup"})
@@ -85,16 +85,16 @@ def _mathml(element: _Element, depth: int) -> str:
     if name in _MATHML and len(inner) == _MATHML[name]:
         first, second, third = [*inner, "", ""][:3]
         if name == "mfrac":
-            return f"{_grouped(first)}/{_grouped(second)}"
+            return f"{grouped(first)}/{grouped(second)}"
         if name in ("msup", "mover"):
-            return f"{first}{_power(second)}"
+            return f"{first}{power(second)}"
         if name == "mroot":
-            return f"{raised(second.strip())}√{_grouped(first)}"
+            return f"{raised(second.strip())}√{grouped(first)}"
         is_range = name == "munderover" or first.strip() in _OPERATORS
-        below = f"_{_grouped(second)}" if is_range else second
-        return f"{first}{below}{_power(third)}"
+        below = f"_{grouped(second)}" if is_range else second
+        return f"{first}{below}{power(third)}"
     if name == "msqrt":
-        return f"√{_grouped(''.join(inner))}"
+        return f"√{grouped(''.join(inner))}"
     if name == "mfenced":
         return f"{element.get('open', '(')}{', '.join(inner)}{element.get('close', ')')}"
     if name == "mo" and (element.text or "").strip() in "+-−=<>≤≥±×·":
@@ -107,7 +107,7 @@ _MATHML = {"mfrac": 2, "msup": 2, "mover": 2, "mroot": 2, "msubsup": 3, "mundero
 _LEAVES = frozenset({"mi", "mn", "mo", "mtext", "ms"})
 
 
-def _grouped(text: str) -> str:
+def grouped(text: str) -> str:
     """Return a part in brackets where it is more than a figure or a word."""
     plain = text.strip()
     return plain if plain.replace(".", "").replace(",", "").isalnum() or len(plain) == 1 else f"({plain})"

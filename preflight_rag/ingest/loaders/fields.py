@@ -17,6 +17,7 @@ from preflight_rag.state.errors import EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
 from preflight_rag.text.dates import MONTHS
+from preflight_rag.text.headings import plain_headings
 from preflight_rag.text.legends import with_legends
 from preflight_rag.text.tables import errors_in, is_row
 
@@ -232,8 +233,11 @@ def file_document(
     source: str | None = None,
     if_empty: str = "holds no text",
     report: ReadReport | None = None,
+    find_headings: bool = False,
 ) -> Document:
     """Return the document that `path` is, or one of those in it when `id` is given.
+
+    With `find_headings` the headings of a text that marks none are recorded as its sections.
 
     `date` is what somebody stated about the document; `saved` is when a program made or saved the file, which may be
     years later, and is kept as `metadata["file_saved"]` alone. What `report` says was left out is `metadata["unread"]`,
@@ -252,6 +256,8 @@ def file_document(
         if metadata and "sections" in metadata:
             sections = [[explained.moved(offset), heading] for offset, heading in metadata["sections"]]
             metadata = {**metadata, "sections": sections}
+    if find_headings and not (metadata or {}).get("sections") and (found := plain_headings(text)):
+        metadata = {**(metadata or {}), "sections": [[offset, heading] for offset, heading in found]}
     if not report.counts.get("rows") and (rows := sum(map(is_row, text.split("\n")))):
         report.counts["rows"] = rows
         report.counts["tables"] = sum(is_table for is_table, _ in groupby(filter(None, text.split("\n")), key=is_row))

@@ -33,12 +33,17 @@ LOADERS = {
     "html": (".htm", ".html", ".xhtml"),
     "json_file": (".geojson", ".json"),
     "jsonl": (".jsonl", ".jsonl.gz", ".ndjson", ".ndjson.gz"),
+    "latex": (".latex", ".tex"),
     "mail": (".eml", ".mbox", ".msg"),
     "markdown": (".markdown", ".md"),
     "notebook": (".ipynb",),
-    "odf": (".odp", ".ods", ".odt", ".otp", ".ots", ".ott"),
+    "odf": (
+        *(".fodg", ".fodp", ".fods", ".fodt"),
+        *(".odg", ".odp", ".ods", ".odt"),
+        *(".otg", ".otp", ".ots", ".ott"),
+    ),
     "pdf": (".pdf",),
-    "pptx": (".pptm", ".pptx"),
+    "pptx": (".potm", ".potx", ".ppsm", ".ppsx", ".pptm", ".pptx"),
     "rtf": (".rtf",),
     "settings": (".cfg", ".conf", ".ini", ".properties", ".toml", ".yaml", ".yml"),
     "subtitles": (".srt", ".vtt"),
@@ -56,10 +61,11 @@ ONE_DOCUMENT = tuple(
 )
 """Endings of files that hold one document each; others may hold any number."""
 OFFICE = {
+    ".latex": "pylatexenc",
     ".msg": "oxmsg",
-    ".pptm": "pptx",
-    ".pptx": "pptx",
+    **dict.fromkeys((".potm", ".potx", ".ppsm", ".ppsx", ".pptm", ".pptx"), "pptx"),
     ".rtf": "striprtf",
+    ".tex": "pylatexenc",
     ".xls": "xlrd",
     ".xlsm": "openpyxl",
     ".xlsx": "openpyxl",

@@ -109,6 +109,8 @@ _ENOUGH_SHARE = 0.3
 
 
 _TITLE_PARTS = re.compile(r"\s[|–—·»-]\s")
+DEEPEST_ELEMENTS = 120
+"""Elements within each other whose arrangement is read; a guess, four times as many as real pages have."""
 
 
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -130,7 +132,8 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
     changed = (
-        _drop_hidden(soup)
+        _flatten(soup)
+        | _drop_hidden(soup)
         | _write_in_words(soup, page, report)
         | _write_boxes(soup)
         | _write_terms(soup)
@@ -199,6 +202,29 @@ def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]
     return blocks
 
 
+def _flatten(soup: BeautifulSoup) -> bool:
+    """Put the words of what is nested too deeply in its place; return whether anything is.
+
+    Steps that look at all that is inside of each element would take the square of the depth.
+    """
+    from bs4 import Tag
+    from bs4.element import NavigableString
+
+    stack: list[tuple[Tag, int]] = [(soup, 0)]
+    is_changed = False
+    while stack:
+        element, depth = stack.pop()
+        inner = [child for child in element.children if isinstance(child, Tag)]
+        if depth < DEEPEST_ELEMENTS:
+            stack += [(child, depth + 1) for child in inner]
+        elif inner:
+            words = element.get_text(" ")
+            element.clear()
+            element.append(NavigableString(words))
+            is_changed = True
+    return is_changed
+
+
 def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     """Return the parsed page, with lists, tables, pictures and check boxes rewritten as text."""
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
@@ -206,6 +232,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
+    _flatten(soup)
     _keep_notes(soup)
     report = report or ReadReport()
     _drop_hidden(soup)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
+from preflight_rag.text.headings import plain_headings
 from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.tables import is_row
 
@@ -24,9 +25,10 @@ _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
 """The line of marks under a heading of a plain text, or one that parts it; a dash of prose has three at most."""
 _NEIGHBOURS = 8
 _FULL_LINE = 0.75
+_HEADING = 0.5
 _EDGE_LINES = 2
 _MIN_PAGES = 4
-"""Fewer pages show no running heads; this number and the three above are guesses."""
+"""Fewer pages show no running heads; this number and the four above are guesses."""
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
@@ -63,6 +65,9 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
         width = wrapped_at or _width(lines, index - 1)
         full = width - len(line.split()[0]) if wrapped_at else _FULL_LINE * width
         separator = _separator(previous, line, width, full) if previous else None
+        below = lines[index + 1] if index + 1 < len(lines) else ""
+        if separator == " " and _is_heading(previous, line, below, width):
+            separator = None
         if separator is None:
             joined.append([line])
         elif previous.endswith((HYPHEN, "-")) and separator == "":
@@ -72,6 +77,13 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
             joined[-1].append(separator + line)
         previous = line
     return ["".join(parts).replace(HYPHEN, "") for parts in joined]
+
+
+def _is_heading(previous: str, line: str, below: str, width: float) -> bool:
+    """Return whether a line between two paragraphs is a heading: prose would have filled it, or ended with a stop."""
+    if not _TERMINAL.search(previous) or len(line) >= _HEADING * width or not line[-1].isalnum():
+        return False
+    return bool(below) and not below[0].islower() and bool(plain_headings(f"{line}\n{below}"))
 
 
 def is_table_row(line: str) -> bool:

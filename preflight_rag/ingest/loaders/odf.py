@@ -1,11 +1,11 @@
-"""OpenDocument: texts (.odt), sheets (.ods) and presentations (.odp), out of their content.xml."""
+"""OpenDocument: texts, sheets, presentations and drawings, in an archive or as one flat file of XML (.fodt, .fods)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.equations import mathml_line
@@ -20,7 +20,7 @@ from preflight_rag.ingest.loaders.fields import (
     title_like,
     whole_number,
 )
-from preflight_rag.ingest.loaders.files import open_archive
+from preflight_rag.ingest.loaders.files import open_archive, read_bytes
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
 from preflight_rag.ingest.loaders.numbering import Counter, OdfNumbering
 from preflight_rag.ingest.loaders.parts import Parts
@@ -48,6 +48,8 @@ _BESIDE = (f"{_TEXT}note", f"{_DRAW}text-box", f"{_SVG}title", f"{_SVG}desc", f"
 """Of what a paragraph holds, what is read behind it."""
 _ABOVE = re.compile(r"super|[1-9]\d?%")
 """How a style's `text-position` begins that puts characters above the line: "super 58%", "33% 58%"."""
+_PICTURE = b"<office:binary-data"
+"""The element of a picture's bytes in a flat document, as all programs name it."""
 _LONGEST_LABEL = 60
 """Characters of a row's label beside a note; a guess."""
 _MOST_CELLS = 99_999_999
@@ -57,38 +59,33 @@ _MOST_REPEATED = 100
 
 
 def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield an OpenDocument file as one document; each sheet or slide is a page.
+    """Yield an OpenDocument file as one document; each sheet, slide or page of a drawing is a page.
 
     Raises:
         EncryptedDocument: It is protected by a password.
         UnreadableDocument: It is no OpenDocument.
         DocumentTooLarge: It unpacks to more than `max_bytes`.
     """
-    with open_archive(path, max_bytes, "OpenDocument") as archive:
-        names = set(archive.namelist())
-        if "content.xml" not in names:
-            raise UnreadableDocument(f"{path} is no OpenDocument: it has no content.xml")
-        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
-            raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
-        try:
-            content = _with_words_for_boxes(parse_xml(archive.read("content.xml")))
-            struck = _drop_marked(content, "text-line-through-style")
-            unseen = _drop_marked(content, "display")
-            _write_equations(content, archive)
-            styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
-            meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
-        except XMLSyntaxError as error:
-            raise UnreadableDocument(f"{path} is no readable OpenDocument: {error}") from error
+    try:
+        if path.suffix.lower().startswith(".f"):
+            content, styles, meta = _flat(path, max_bytes)
+        else:
+            content, styles, meta = _unpacked(path, max_bytes)
+    except XMLSyntaxError as error:
+        raise UnreadableDocument(f"{path} is no readable OpenDocument: {error}") from error
+    content = _with_words_for_boxes(content)
+    struck = _drop_marked(content, "text-line-through-style")
+    unseen = _drop_marked(content, "display")
     body = next((each for each in content.iter() if local(each) == "body"), content)
     numbering = OdfNumbering([content, styles] if styles is not None else [content])
     parts, reader = Parts(), _Reader(_invisible(content), numbering)
     reader.report.leave_out_struck(struck)
     reader.report.leave_out_hidden(unseen)
-    kind = path.suffix.lower().replace(".ot", ".od")  # of a template
-    if kind == ".ods":
+    kind = path.suffix.lower()[-1]  # the same of a template, and of a flat file
+    if kind == "s":
         reader.add_sheets(parts, body)
         reader.add_links(parts, body)
-    elif kind == ".odp":
+    elif kind in ("p", "g"):
         reader.add_slides(parts, body)
         reader.add_links(parts, body)
     else:
@@ -110,7 +107,49 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
             **{key: properties[key] for key in ("subject", "keyword", "description") if properties.get(key)},
         },
         report=reader.report,
+        find_headings=kind == "t",
     )
+
+
+_Trees: TypeAlias = "tuple[_Element, _Element | None, _Element | None]"
+"""The content of a document, its styles and its properties."""
+
+
+def _unpacked(path: Path, max_bytes: int) -> _Trees:
+    """Return the trees of a document that is an archive of several files."""
+    with open_archive(path, max_bytes, "OpenDocument") as archive:
+        names = set(archive.namelist())
+        if "content.xml" not in names:
+            raise UnreadableDocument(f"{path} is no OpenDocument: it has no content.xml")
+        if "META-INF/manifest.xml" in names and b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise EncryptedDocument(f"{path} is protected by a password", help="Save a copy without one")
+        content = parse_xml(archive.read("content.xml"))
+        _write_equations(content, archive)
+        styles = parse_xml(archive.read("styles.xml")) if "styles.xml" in names else None
+        meta = parse_xml(archive.read("meta.xml")) if "meta.xml" in names else None
+    return content, styles, meta
+
+
+def _flat(path: Path, max_bytes: int) -> _Trees:
+    """Return the trees of a document that is one file of XML, whose pictures and equations stand in its text."""
+    root = parse_xml(_without_pictures(read_bytes(path, max_bytes)))
+    if local(root) != "document" or not root.tag.startswith(_OFFICE):
+        raise UnreadableDocument(f"{path} is no flat OpenDocument: its first element is {local(root)!r}")
+    for frame in list(root.iter(f"{_DRAW}frame")):
+        for each in frame.iterchildren(f"{_DRAW}object"):
+            if len(each) and local(each[0]) == "math" and (line := mathml_line(each[0])):
+                _put_words(frame, f" {line} ")
+                break
+    return root, root, root.find(f"{_OFFICE}meta")
+
+
+def _without_pictures(data: bytes) -> bytes:
+    """Return a flat document without the bytes of its pictures, of which one may be longer than what lxml reads."""
+    kept, at = [], 0
+    while (start := data.find(_PICTURE, at)) >= 0 and (end := data.find(b"</", start)) >= 0:
+        kept += [data[at : start + len(_PICTURE)], b">"]
+        at = end
+    return b"".join(kept) + data[at:]
 
 
 def _with_words_for_boxes(content: _Element) -> _Element:

@@ -103,6 +103,7 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
             **({"ocr_pages": recognised} if recognised else {}),
         },
         report=report,
+        find_headings=True,
     )
     yield from attached
 

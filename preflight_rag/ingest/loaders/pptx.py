@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from posixpath import join, normpath
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.attachments import embedded_documents
@@ -41,6 +41,10 @@ _NUMBERS = (
     *(("alphaLc", "lowerLetter"), ("alphaUc", "upperLetter"), ("romanLc", "lowerRoman"), ("romanUc", "upperRoman")),
 )
 """How PowerPoint's kinds of numbers begin, and what they are."""
+_WITH_MACROS = tuple(
+    f"application/vnd.ms-powerpoint.{kind}.macroEnabled.main+xml" for kind in ("slideshow", "template")
+)
+"""What a show and a template with macros are called inside (.ppsm, .potm), which python-pptx does not know."""
 _DEEPEST = 20
 """Groups of shapes within each other that are followed; a guess."""
 
@@ -58,11 +62,9 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         comments = _comments(archive)
         parts, pictures, report = Parts(), list[int](), ReadReport()
         embedded = embedded_documents(path, archive, "ppt", properties.get("title", ""), report, max_bytes)
-    from pptx import Presentation
-
     try:
         with open_file(path) as file:
-            slides = list(Presentation(file).slides)
+            slides = _slides(file)
     except Exception as error:
         raise UnreadableDocument(
             f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"
@@ -97,6 +99,20 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
         report=report,
     )
     yield from embedded
+
+
+def _slides(file: IO[bytes]) -> list[Slide]:
+    """Return the slides of a presentation, a show or a template, of which `pptx.Presentation` opens the first alone."""
+    from pptx.opc.package import PartFactory
+    from pptx.package import Package
+    from pptx.parts.presentation import PresentationPart
+
+    for kind in _WITH_MACROS:
+        PartFactory.part_type_for.setdefault(kind, PresentationPart)
+    main = Package.open(file).main_document_part
+    if not isinstance(main, PresentationPart):
+        raise ValueError(f"its main part is {main.content_type}")
+    return list(main.presentation.slides)
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:

@@ -77,6 +77,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
         authors=people(properties.pop("author", "")),
         metadata={key: one_line(value) for key, value in properties.items() if value.strip()},
         report=report,
+        find_headings=True,
     )
 
 

@@ -84,7 +84,7 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
         known = vocabulary(lines)
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
-    yield file_document(path, text, title=title)
+    yield file_document(path, text, title=title, find_headings=path.suffix.lower() != ".log")
 
 
 def _from_org(text: str) -> str:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from preflight_rag.ingest.loaders.attachments import MOST_ATTACHMENTS, own_name, read_embedded
 from preflight_rag.ingest.loaders.fields import file_document, one_line
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.ole_objects import files_in_workbook
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.sheets import add_sheet
 from preflight_rag.ingest.loaders.xlsx import load_xlsx, shown
-from preflight_rag.state.errors import EncryptedDocument, UnreadableDocument
+from preflight_rag.state.errors import DocumentError, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.legends import raised_behind
 
@@ -58,6 +61,13 @@ def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
             place = f"{_letters(column)}{row + 1}"
             parts.add(f"Comment{f' by {author}' if author else ''} on {one_line(sheet.name)} {place}: {words}")
             report.count("comments")
+    embedded: list[Document] = []
+    taken: set[str] = set()
+    for name, found in islice(files_in_workbook(data), MOST_ATTACHMENTS):
+        if isinstance(found, DocumentError):
+            report.leave_out(f"embedded file {name}", found.message.removeprefix("is "))
+        else:
+            embedded += read_embedded(path, own_name(name, taken), found, path.name, report, max_bytes)
     report.count("sheets", book.nsheets - len(hidden))
     if hidden:
         report.leave_out(f"hidden sheets: {', '.join(hidden)}")
@@ -69,6 +79,7 @@ def load_xls(path: Path, max_bytes: int) -> Iterator[Document]:
         if_empty="holds no text in a visible sheet",
         report=report,
     )
+    yield from embedded
 
 
 def _grid(book: Book, sheet: Sheet) -> list[list[str]]:

@@ -17,6 +17,7 @@ from preflight_rag.state.errors import LibraryEmpty
 from preflight_rag.state.retrieval import AnyCandidate, Candidate
 from preflight_rag.text.exact import count_held, exact_strings, spellings
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines
+from preflight_rag.text.numbered_parts import NumberedPart, asked_parts, part_of
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -49,15 +50,15 @@ def exact_first(
         where: The filter that passages must pass.
         k: How many passages a turn reads.
     """
-    strings, errors = exact_strings(question), asks_errors(question)
-    if not (strings or errors) or not isinstance(library, PhraseSearch):
+    strings, errors, parts = exact_strings(question), asks_errors(question), asked_parts(question)
+    if not (strings or errors or parts) or not isinstance(library, PhraseSearch):
         return pool
-    phrases = list(chain.from_iterable(map(spellings, strings)))
+    phrases = list(chain(chain.from_iterable(map(spellings, strings)), *(part.phrases() for part in parts)))
     first = _holding(
         library,
         phrases,
         where,
-        lambda passage: count_held(f"{passage.title} {passage.text}", strings),
+        lambda passage: count_held(f"{passage.title} {passage.text}", strings) + _count_parts(passage, parts),
         (LOOKED_THROUGH, LOOKED_FURTHER),
     )
     if errors:
@@ -129,6 +130,12 @@ def _holding(
         if found or len(ids) < limit:
             break
     return sorted(found, key=lambda item: -item[1])
+
+
+def _count_parts(passage: Passage, parts: Sequence[NumberedPart]) -> int:
+    """Return twice the number of the question's numbered parts that a passage has, since many others mention one."""
+    heading = str(passage.metadata.get("section") or "")
+    return 2 * sum(part_of(passage.text, heading, part) is not None for part in parts)
 
 
 def _errors_worth(passage: Passage, asked: set[str]) -> float:

@@ -9,7 +9,7 @@ import office_files
 import pytest
 
 from preflight_rag.ingest.loaders import load
-from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument
+from preflight_rag.state.errors import DocumentTooLarge, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 
 
@@ -222,3 +222,71 @@ def test_a_document_that_names_no_date_has_none(tmp_path: Path) -> None:
                     cut.writestr(name, whole.read(name))
         [document] = load(tmp_path / f"no.{kind}")
         assert (document.date, document.authors) == (None, ())
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        (".ppsx", "openxmlformats-officedocument.presentationml.slideshow.main+xml"),
+        (".potx", "openxmlformats-officedocument.presentationml.template.main+xml"),
+        (".ppsm", "ms-powerpoint.slideshow.macroEnabled.main+xml"),
+        (".potm", "ms-powerpoint.template.macroEnabled.main+xml"),
+    ],
+)
+def test_shows_and_templates_are_read_as_presentations(tmp_path: Path, ending: str, kind: str) -> None:
+    made = Path(__file__).parents[2] / "made_files" / "kiln.pptx"
+    usual = b"application/vnd.openxmlformats-officedocument.presentationml.presentation.main+xml"
+    with zipfile.ZipFile(made) as source, zipfile.ZipFile(tmp_path / f"a{ending}", "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            assert name != "[Content_Types].xml" or usual in data
+            target.writestr(name, data.replace(usual, f"application/vnd.{kind}".encode()))
+    document = load_one(tmp_path / f"a{ending}")
+    assert "cone 5" in document.text
+    assert len(document.pages) == 4
+
+
+SPACES = " ".join(
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{room}:1.0"'
+    for name, room in (*((name, name) for name in ("office", "text", "table", "style")), ("draw", "drawing"))
+)
+FLAT = (
+    f'<?xml version="1.0"?><office:document {SPACES} xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:math="http://www.w3.org/1998/Math/MathML"'
+    ' office:version="1.2"><office:meta><dc:title>Minutes</dc:title></office:meta><office:body><office:KIND>'
+    "CONTENT</office:KIND></office:body></office:document>"
+)
+FORMULA = "<math:math><math:mfrac><math:mn>3</math:mn><math:mn>4</math:mn></math:mfrac></math:math>"
+PICTURE = (
+    f"<draw:frame><draw:image><office:binary-data>{'A' * 11_000_000}</office:binary-data></draw:image></draw:frame>"
+)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "content", "text"),
+    [
+        (".fodt", "text",
+         f"<text:p>Two{PICTURE} of<draw:frame><draw:object>{FORMULA}</draw:object></draw:frame></text:p>",
+         "Two of 3/4"),
+        (".fods", "spreadsheet",
+         '<table:table table:name="Fees"><table:table-row>'
+         "<table:table-cell><text:p>Skiff</text:p></table:table-cell><table:table-cell><text:p>218</text:p></table:table-cell></table:table-row></table:table>",
+         "Fees\n\nFees. | Skiff: 218"),
+        (".fodp", "presentation", "<draw:page><draw:frame><draw:text-box><text:p>Quay</text:p></draw:text-box>"
+         "</draw:frame></draw:page>", "Quay"),
+        (".fodg", "drawing", "<draw:page><draw:custom-shape><text:p>Pump 7</text:p></draw:custom-shape></draw:page>",
+         "Pump 7"),
+    ],
+)  # fmt: skip
+def test_flat_documents_are_read_as_those_in_archives(
+    tmp_path: Path, ending: str, kind: str, content: str, text: str
+) -> None:
+    path = tmp_path / f"a{ending}"
+    path.write_text(FLAT.replace("KIND", kind).replace("CONTENT", content), encoding="utf-8")
+    document = load_one(path)
+    assert (document.title, document.text) == ("Minutes", text)
+
+
+def test_flat_document_of_another_kind_says_what_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.fodt").write_text("<html><p>words</p></html>", encoding="utf-8")
+    with pytest.raises(UnreadableDocument, match="no flat OpenDocument: its first element is 'html'"):
+        list(load(tmp_path / "a.fodt"))

@@ -6,6 +6,7 @@ The files of `made_files/kinds` are by pandoc 2.17 out of one text: DocBook 5 an
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -332,3 +333,23 @@ def test_title_of_restructured_text_may_have_a_line_above_it(tmp_path: Path) -> 
     (document,) = documents(tmp_path / "lake.rst", "=====\nLakes\n=====\n\nThe lake holds 3 × 10\\ :sup:`8` litres.\n")
     assert document.title == "Lakes"
     assert "The lake holds 3 × 10⁸ litres." in document.text
+
+
+@pytest.mark.parametrize(
+    ("begin", "end"),
+    [("<div>", "</div>"), ("<ul><li>a ", ""), ("<table><tr><td>", "</td></tr></table>"), ("<blockquote>", "")],
+)
+@pytest.mark.parametrize("kind", ["page.html", "lab.ipynb"])
+def test_what_is_nested_very_deeply_is_read_soon(tmp_path: Path, begin: str, end: str, kind: str) -> None:
+    page = f"{begin * 4000}The oven holds 77 loaves.{end * 4000}"
+    output = {
+        "output_type": "display_data",
+        "data": {"text/html": page, "text/plain": "<IPython.core.display.HTML object>"},
+    }
+    notebook = {"nbformat": 4, "cells": [{"cell_type": "code", "source": "show(oven)", "outputs": [output]}]}
+    (tmp_path / kind).write_text(f"<html><body>{page}</body></html>" if kind == "page.html" else json.dumps(notebook))
+    started = time.process_time()
+    (document,) = load(tmp_path / kind)
+    assert isinstance(document, Document)
+    assert "The oven holds 77 loaves." in document.text
+    assert time.process_time() - started < 5

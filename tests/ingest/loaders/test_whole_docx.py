@@ -3,6 +3,7 @@
 # ruff: noqa: E501 -- markup and what mail programs write stand on lines of their own length
 from __future__ import annotations
 
+import time
 import zipfile
 from pathlib import Path
 
@@ -183,3 +184,20 @@ def test_the_chart_of_a_document_is_a_table(tmp_path: Path) -> None:
 
 
 WORD_CHART = 'xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"'
+
+
+def test_time_for_marks_above_the_line_grows_with_their_number(tmp_path: Path) -> None:
+    raised = '<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>2</w:t></w:r>'
+    math = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+    half = f"<m:oMath {math}><m:f><m:num><m:r><m:t>1</m:t></m:r></m:num><m:den><m:r><m:t>2</m:t></m:r></m:den></m:f></m:oMath>"
+
+    def seconds(many: int) -> float:
+        words = "<w:r><w:t> and of the northern pier 10</w:t></w:r>"
+        word(tmp_path / "a.docx", f"<w:p>{(half + words + raised) * many}</w:p>")
+        started = time.process_time()
+        (document,) = load(tmp_path / "a.docx")
+        assert isinstance(document, Document)
+        assert document.text.startswith("1/2 and of the northern pier 10²1/2")
+        return time.process_time() - started
+
+    assert seconds(16_000) < 12 * max(0.05, seconds(4_000))
