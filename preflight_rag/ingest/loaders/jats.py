@@ -33,7 +33,12 @@ _BLOCKS = {
     "speech", "speaker", "preformat", "attrib", "subtitle", "array",
 }  # fmt: skip
 _OMITTED_ABSTRACTS = ("graphical", "toc", "teaser", "key-points-image")
-_BACK_PARTS = ("app-group", "app", "sec", "glossary")
+_BACK_PARTS = ("app-group", "app", "sec", "glossary", "ack", "notes")
+_DECLARED = {
+    "conflict": "Competing interests", "coi-statement": "Competing interests", "con": "Author contributions",
+    "financial-disclosure": "Funding", "supported-by": "Funding",
+}  # fmt: skip
+"""Headings of the declarations of authors, by the type of their note: "Who funded the trial?" is asked."""
 _RETRACTED_BY = "retraction-forward"
 """How a retracted article points to its retraction; the notice itself says "retracted-article" of it (JATS4R)."""
 _REVIEW_TYPES = ("review-article", "systematic-review")
@@ -209,22 +214,44 @@ def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -
     body = _child(article, "body")
     if body is not None:
         yield from _blocks(body)
-    back = _child(article, "back")
-    for name in _BACK_PARTS:
-        for part in _children(back, name):
-            yield from _blocks(part)
-    for group in _children(back, "fn-group"):
-        yield from _notes(group)
+    yield from _back_blocks(meta, _child(article, "back"))
     for floats in _children(article, "floats-group"):
         yield from _blocks(floats)
 
 
+def _back_blocks(meta: _Element | None, back: _Element | None) -> Iterator[tuple[str, str]]:
+    """Yield the blocks behind an article's text: appendices, acknowledgements, footnotes and declarations."""
+    for name in _BACK_PARTS:
+        for part in _children(back, name):
+            if name == "ack" and _child(part, "title") is None:
+                yield "heading", "Acknowledgements"
+            yield from _blocks(part)
+    for group in _children(back, "fn-group"):
+        yield from _notes(group)
+    yield from _funding(meta, back)
+
+
 def _notes(group: _Element) -> Iterator[tuple[str, str]]:
-    """Yield the footnotes of a text, without declarations such as conflicts of interest or funding."""
+    """Yield the footnotes of a text, and what its authors declare: funding, interests and contributions."""
     for note in _children(group, "fn"):
         text = " ".join(_line(part) for part in note if local(part) != "label")
-        if note.get("fn-type") is None and any(char.isalnum() for char in text):
+        if not any(char.isalnum() for char in text):
+            continue
+        if note.get("fn-type") is None:
             yield "item", f"Footnote {_line(_child(note, 'label'))}".rstrip() + f": {text}"
+        elif heading := _DECLARED.get(note.get("fn-type") or ""):
+            yield "heading", heading
+            yield "paragraph", text
+
+
+def _funding(meta: _Element | None, back: _Element | None) -> Iterator[tuple[str, str]]:
+    """Yield the statement on funding in an article's front, unless its back has the same."""
+    declared = " ".join("".join(back.itertext()).split()) if back is not None else ""
+    for group in _children(meta, "funding-group"):
+        for statement in _children(group, "funding-statement"):
+            if (text := _line(statement)) and text not in declared:
+                yield "heading", "Funding"
+                yield "paragraph", text
 
 
 def _blocks(element: _Element) -> Iterator[tuple[str, str]]:

@@ -97,6 +97,29 @@ def test_jats_article(tmp_path: Path) -> None:
     assert (document.metadata["pmid"], document.metadata["pmcid"]) == ("11", "PMC22")
 
 
+DECLARED = """<back><ack><p>We thank the ward staff.</p></ack><fn-group>
+<fn fn-type="conflict"><p>None declared.</p></fn><fn fn-type="supported-by"><p>The Holm Fund paid for it.</p></fn>
+<fn fn-type="other"><p>Printed in Oslo.</p></fn><fn><label>1</label><p>Without children.</p></fn></fn-group>"""
+FUNDED = "<funding-group><funding-statement>{text}</funding-statement></funding-group></article-meta>"
+
+
+@pytest.mark.parametrize(
+    ("statement", "behind"),
+    [("The Holm Fund paid for it.", ""), ("Nobody paid.", "\n\nFunding\n\nNobody paid.")],
+)
+def test_what_authors_declare_is_read_once_under_its_heading(tmp_path: Path, statement: str, behind: str) -> None:
+    path = tmp_path / "a.xml"
+    text = ARTICLE.replace("<back>", DECLARED).replace("</article-meta>", FUNDED.format(text=statement))
+    path.write_text(text, encoding="utf-8")
+    (document,) = load_all(path)
+    assert isinstance(document, Document)
+    back = document.text[document.text.index("Acknowledgements") :]
+    declared = "Acknowledgements\n\nWe thank the ward staff.\n\nCompeting interests\n\nNone declared.\n\nFunding\n\n"
+    assert back.replace("#", "").replace("\n ", "\n") == (
+        f"{declared}The Holm Fund paid for it.\n\nFootnote 1: Without children.{behind}"
+    )
+
+
 def test_entity_bomb_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.nxml"
     levels = "".join(f'<!ENTITY l{n + 1} "{f"&l{n};" * 10}">' for n in range(9))
