@@ -144,6 +144,14 @@ _NAME_FIRST = re.compile(
     r"(?P<name>(?:[A-Z][\w'’-]{0,40}\.? ){0,4}[A-Z][\w'’-]{0,40}), (?P<clause>\w[^?]{2,200})"
 )
 """A name in front of a question about it: "And Daniel Okafor, what does he do?"."""
+_NO_OPENING_NAME = re.compile(
+    r"(?:ok(?:ay)?|yes|no|yeah|well|thanks?|thank you|sorry|please|hi|hello|hey|great|good|right|sure|now|today"
+    r"|tomorrow|yesterday|tonight|finally|first|next|also|again|actually|in|on|at|for|by|from|with|of|if|when|as|after|before"
+    r"|since|until|during|among|(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july"
+    r"|august|september|october|november|december)\b",
+    re.I,
+)
+"""Words that open a message and are no name in front of its question: "Okay, when does she work?"."""
 _DOCUMENT = re.compile(
     r"\b(?:contract|agreement|lease|rules|constitution|leaflet|notice|minutes|report|letter|invoice|receipt|e?mail|article"
     r"|paper|book|manual|handbook|brochure|slides|presentation|spreadsheet|list|register|log|policy|page|website|memo)\b",
@@ -217,7 +225,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
 def _with_own_name(message: str) -> str:
     """Return a question with the name in front of it in the place of its pronoun; other messages unchanged."""
     match = _NAME_FIRST.match(message)
-    if match is None or not _CLAUSE.match(match["clause"]):
+    if match is None or not _CLAUSE.match(match["clause"]) or _NO_OPENING_NAME.match(match["name"]):
         return message
     clause = match["clause"]
     pronoun = _PERSON.search(clause) or _THING.search(clause)

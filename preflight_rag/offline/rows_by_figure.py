@@ -30,12 +30,20 @@ _BOUNDS = (
     rf"{_NUMBER.format('under')}",
     rf"between {_SIGN}{_NUMBER.format('low')}[^\d]{{0,12}} and {_SIGN}{_NUMBER.format('high')}",
 )
+_NO_UNIT = "and|or|but|at|in|on|for|with|when|that|who|which|than|a|an|the|per|each"
+_UNIT = rf"(?!(?:{_NO_UNIT})\b)[^\W\d_][\w-]{{0,30}}"
 _ASKED = re.compile(
     r"(?:(?:which|what|how many)(?: of (?:the|our|my|these|those|all))?|(?:are|were) there(?: any)?"
     r"|(?:show|list|name|find|give)(?: me)?(?: all)?(?: the)?) (?P<group>[\w-]{1,40})"
-    rf"(?P<measure>(?: [\w-]{{1,40}}){{0,6}}?) (?P<bound>{'|'.join(_BOUNDS)}) ?(?P<unit>%|[^\W\d_][\w -]{{0,40}})?",
+    rf"(?P<measure>(?: (?!(?:and|or)\b)[^\W\d_][\w-]{{0,39}}){{0,6}}?) (?P<bound>{'|'.join(_BOUNDS)})"
+    rf"(?P<scale>k\b| ?(?:thousand|million|billion)\b)?(?: ?(?P<unit>%|{_UNIT}(?: {_UNIT})?))?"
+    r"(?: (?P<total>in total|altogether)| (?:each|(?:a|per) (?:year|month|week|day|person)))?",
     re.IGNORECASE,
 )
+_NEGATED = re.compile(r"\b(?:not|no|never|without|except|neither|nor)\b|n['’]t\b", re.IGNORECASE)
+_SCALES = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9}
+_WEIGHT = frozenset(words("weigh weighs weight heavy heavier"))
+"""Words beside "pounds" that are no money."""
 _UNITS = {
     "£": "pound pounds gbp quid",
     "€": "euro euros eur",
@@ -54,6 +62,15 @@ _UNITS = {
     "h": "hour hours hr hrs",
     "min": "minute minutes mins",
     "s": "second seconds sec secs",
+    "days": "day",
+    "weeks": "week",
+    "months": "month",
+    "years": "year yrs",
+    "t": "tonne tonnes ton tons",
+    "kb": "kilobyte kilobytes",
+    "mb": "megabyte megabytes",
+    "gb": "gigabyte gigabytes",
+    "tb": "terabyte terabytes",
 }
 _CALLED = {name: sign for sign, names in _UNITS.items() for name in (sign, *names.split())}
 """Units by their names, so that two ways to write one unit are one."""
@@ -62,6 +79,8 @@ _PRICES = frozenset(words("price cost fee rate charge rent"))
 _PRICED = frozenset(words("cost price priced costing charge charged"))
 """Words of a question for a price, which the columns call otherwise."""
 _BRACKETS = re.compile(r"[(\[]([^()\[\]]{1,20})[)\]]")
+_LONGEST_UNIT = 4
+"""Characters of a unit in the brackets of a column's name; a guess."""
 _MOSTLY = 0.5
 """Least share of a column's cells that are bare figures; a guess."""
 
@@ -98,8 +117,9 @@ class FigureBound:
 def figure_bound_of(question: str) -> FigureBound | None:
     """Return the bound that a question sets; None for any other question."""
     asked = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
-    if asked is None:
+    if asked is None or _NEGATED.search(asked["measure"]):
         return None
+    scale = _SCALES[(asked["scale"] or "").strip().casefold()] if asked["scale"] else 1.0
     numbers = {
         name: number_of(text.rstrip(".,"), decimal_comma=False)
         for name in ("from", "to", "over", "under", "low", "high")
@@ -110,15 +130,18 @@ def figure_bound_of(question: str) -> FigureBound | None:
     low = numbers.get("from", numbers.get("over", numbers.get("low", -inf)))
     high = numbers.get("to", numbers.get("under", numbers.get("high", inf)))
     sign = next((sign for sign in _CURRENCIES if sign in asked["bound"]), "")
-    unit = sign or (asked["unit"] or "").strip().casefold()
+    unit = sign or (asked["unit"] or "").casefold()
+    measure = frozenset(words(asked["measure"])) | frozenset(words("total") if asked["total"] else ())
+    if measure & _WEIGHT and not sign and _sign(unit) in _CURRENCIES:
+        return None
     return FigureBound(
         frozenset(words(asked["group"])),
-        frozenset(words(asked["measure"])),
+        measure,
         unit,
-        -inf if low is None else low,
-        inf if high is None else high,
+        -inf if low is None else low * scale,
+        inf if high is None else high * scale,
         not numbers.keys() & {"over", "under"},
-        " ".join(f"{asked['bound']} {asked['unit'] or ''}".split()),
+        asked[0][asked.start("bound") :],
     )
 
 
@@ -211,4 +234,6 @@ def _sign_of(column: str, rows: Sequence[TableLine]) -> str:
     bracketed = _BRACKETS.search(column)
     currencies = (sign for sign in _CURRENCIES if sign in column)
     candidates = (written, bracketed[1] if bracketed else "", *column.split(), *currencies)
-    return next((sign for text in candidates if text and (sign := _sign(text.strip("(),.")))), "")
+    known = next((sign for text in candidates if text and (sign := _sign(text.strip("(),.")))), "")
+    # A short word in brackets is a unit, also an unknown one.
+    return known or (bracketed[1].casefold() if bracketed and len(bracketed[1]) <= _LONGEST_UNIT else "")

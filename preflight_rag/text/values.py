@@ -67,6 +67,10 @@ _BEGINS_QUESTION = re.compile(
     rf"(?:who|whom|whose|what|when|where|which|why|how)\b|{_ASKS_VERDICT.pattern}",
     re.I,
 )
+_FRAGMENT_BEHIND = re.compile(r"\w\? (?P<behind>(?!if\b)[^?\"“”'’]{1,80})\?$", re.I)
+"""Words between the last two question marks; a title with one stands in quotation marks."""
+_LONGEST_FRAGMENT = 6
+"""Words of a fragment; a guess."""
 FIRST_YEAR = 1700
 """The smallest number that counts as a year beside other numbers; a guess."""
 IS_A = re.compile(
@@ -176,10 +180,11 @@ def _asks_verdict(question: str) -> bool:
 
 def ends_in_fragment(text: str) -> bool:
     """Return whether a text has a question, and behind it words that are none: "How many may sit? and standing?"."""
-    parts = [part.strip() for part in re.findall(r"[^?]+\??", text)]
-    if len(parts) < 2 or not parts[-2].endswith("?") or not parts[-1].endswith("?"):
+    match = _FRAGMENT_BEHIND.search(text)
+    if match is None:
         return False
-    return _BEGINS_QUESTION.match(_LINK.sub("", parts[-1], count=1)) is None
+    behind = _LINK.sub("", match["behind"].strip(), count=1)
+    return _BEGINS_QUESTION.match(behind) is None and len(behind.split()) <= _LONGEST_FRAGMENT
 
 
 def years(text: str) -> set[int]:

@@ -14,7 +14,8 @@ JORIN = "Volunteers. | Name: Jorin | Hours Q1: 31 | Hours Q2: 28 | Total: 59"
 HABIBA = "Volunteers. | Name: Habiba | Hours Q1: 44 | Hours Q2: 86 | Total: 130"
 HUTS = ("Hut: Alder | Altitude (m): 1,890 | Beds: 24", "Hut: Birch | Altitude (m): 2,340 | Beds: 8")
 CAKES = ("Cake: Torte | Shop price (EUR): 4,60 | Trade price (EUR): 3,40", "Cake: Roll | Shop price (EUR): 2,50 |")
-TABLES = (BIKES, (JORIN, HABIBA), HUTS, CAKES)
+BOATS = ("Boat: Ara | Load (t): 2.5 | Hired for (days): 9", "Boat: Bell | Load (t): 0.3 | Hired for (days): 30")
+TABLES = (BIKES, (JORIN, HABIBA), HUTS, CAKES, BOATS)
 
 
 def rows_of(question):
@@ -43,6 +44,7 @@ def rows_of(question):
         ),
         ("Which huts lie above 2,000 m?", "Rows found by “Altitude (m)”, above 2,000 m:", HUTS[1:]),
         ("Show me the huts with no more than 10 beds", "Rows found by “Beds”, no more than 10 beds:", HUTS[1:]),
+        ("Which huts lie above 2 thousand m?", "Rows found by “Altitude (m)”, above 2 thousand m:", HUTS[1:]),
         ("How many huts have over 5 beds?", "Rows found by “Beds”, over 5 beds:", HUTS),
     ],
 )
@@ -78,6 +80,13 @@ def test_where_several_columns_fit_all_rows_are_shown(question):
         pytest.param("Which huts have more than 3 showers?", id="no such column"),
         pytest.param("Which ponies cost more than 150 pounds?", id="no such rows"),
         pytest.param("Which bike is the dearest?", id="no bound"),
+        pytest.param("Which bikes do not cost more than 150 pounds?", id="negated"),
+        pytest.param("Which bikes cost more than 100 pounds and weigh less than 15 kg?", id="two bounds"),
+        pytest.param("Which huts have at least 5 and at most 11 beds?", id="two bounds of one column"),
+        pytest.param("Which bikes have a price above 150 pounds in 2024?", id="of a year"),
+        pytest.param("Which bikes weigh more than 10 pounds?", id="pounds of weight"),
+        pytest.param("Which boats have a load of more than 500 kg?", id="a unit that the column does not have"),
+        pytest.param("Which boats are hired for more than 2 weeks?", id="another unit of time"),
         pytest.param("Do the bikes cost more than 150 pounds?", id="asks whether"),
         pytest.param("Why do huts above 2,000 m close?", id="asks why"),
     ],
