@@ -55,6 +55,7 @@ EXAMPLES = [
     ("conversation.document_questions._FIELD", "Policy number: HX-20931", "policy number HX-20931"),
     ("conversation.document_questions._NO_FIELD", "Prepared by", "Policy number"),
     ("conversation.document_questions._TELLING_LABEL", "Policy number", "Register"),
+    ("conversation.follow_ups._NO_OPENING_NAME", "Okay", "Anna", "match"),
     ("conversation.follow_ups._NAME_FIRST", "And Daniel Okafor, what does he do", "And what does Daniel Okafor do"),
     ("conversation.follow_ups._DOCUMENT", "what about in the contract", "what about in the hall"),
     ("offline.rows_by_figure._ASKED", "which bikes cost more than 150 pounds", "which bikes are the cheapest"),

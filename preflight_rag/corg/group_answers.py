@@ -111,7 +111,9 @@ def _of_versions(question: str, versions: Sequence[Source], quotes: Mapping[int,
     worth = {text: sum(1 / counts[term] for term in sorted(found)) for text, found in terms.items()}
     best = {n: max(texts, key=lambda text: worth[text]) for n, texts in stated.items()}
     most = max(worth[text] for text in best.values())
-    return {n: text for n, text in best.items() if worth[text] >= LEAST_WORTH * most}
+    saying = {n: text for n, text in best.items() if worth[text] >= LEAST_WORTH * most}
+    # Where the newest says nothing by its words, an older version must not stand for it alone.
+    return saying if versions[0].n in saying or len(saying) > 1 else {n: quotes[n] for n in best}
 
 
 def _of_version(label: str, source: Source | None) -> str:

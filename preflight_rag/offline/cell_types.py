@@ -32,7 +32,7 @@ _IN_PLACE = re.compile(r"\b(?:in|at|on|near) [A-Z]")
 _TIMES = re.compile(
     r"\b(?:when|dates?|days?|weeks?|months?|years?|quarters?|seasons?|times?|hours?|evenings?|mornings?|since|until|from"
     r"|founded|established|born|died|birth|death|began|begins?|starts?|started|ends?|ended|due|deadline|opened|closed"
-    r"|opens|closes|opening|period|term|session)\b",
+    r"|opens|closes|opening|period|term|session|aired|broadcast|shown|released|published)\b",
     re.IGNORECASE,
 )
 """Words of a column whose cells are times, also where a cell alone does not look like one: "Week: 34"."""
@@ -41,7 +41,9 @@ _PLACES = re.compile(
     r"|regions?|areas?|address(?:es)?|streets?|halls?|rooms?|buildings?|floors?|grounds?|stadiums?|shel(?:f|ves)|store[sd]?"
     r"|storage|cupboards?|drawers?|box(?:es)?|offices?|branch(?:es)?|department|wards?|hospitals?|clinics?|cent(?:er|re)s?"
     r"|schools?|stations?|stops?|platforms?|gates?|origins?|destinations?|positions?|seats?|houses?|home|from|to|via|hosts?"
-    r"|district|province|territory|base[sd]?|headquarters?|hq)\b",
+    r"|district|province|territory|base[sd]?|headquarters?|hq|(?:kept|held|found|located|buried|shown|parked|born|made)"
+    r" (?:at|in|on)|cemeter(?:y|ies)|cinemas?|theat(?:er|re)s?|parking|museums?|churches?|librar(?:y|ies)|bays?|aisles?"
+    r"|racks?|pitch(?:es)?)\b",
     re.IGNORECASE,
 )
 

@@ -14,14 +14,16 @@ _ASKS_MONEY = re.compile(
     re.IGNORECASE,
 )
 _CURRENCY = re.compile(
-    r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
+    r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|yuan|renminbi|won|lira|rubles?|roubles?|pesos?|reais|rand|shekels?|dirhams?|forint|zloty|z\u0142oty|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
     r"|INR|CAD|AUD|SEK|NOK|DKK|PLN|free|nothing|gratis)\b|\d ?p\b",
     re.IGNORECASE,
 )
-_COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>%|[^\W\d_]{2,20})")
-_OTHER_WORDS = "mn bn per each an plus or and to for in at on of"
+_COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>[^\W\d_]{2,20})")
+_OTHER_WORDS = "mn bn percent per each an plus or and to for in at on of a once"
 _BESIDE = frozenset((*SCALES, *_OTHER_WORDS.split()))
 """Words behind an amount of money that are no unit of it."""
+_TWO_DECIMALS = re.compile(r"\d{1,6}[.,]\d\d")
+"""How prices are written: "3.50" under "Single"."""
 _PRICED = re.compile(
     rf"[$€£¥₹]|\b(?:{_PAYING}|{_PRICE}|priced|rates?|charges|amounts?|totals?|sums?|payments?|paying|payable|dues?|salaries"
     r"|earnings|income|revenues?|sales|spending|expens\w{1,4}|expenditures?|budgets?|values?|worth|balance|premiums?"
@@ -48,4 +50,6 @@ def is_no_money(answer: str) -> bool:
 
 def may_be_money(cell: str, labels: str) -> bool:
     """Return whether a table's cell may be an amount of money: by its currency, or by the words that label it."""
-    return not is_no_money(cell) and bool(_CURRENCY.search(cell) or _PRICED.search(labels))
+    return not is_no_money(cell) and bool(
+        _CURRENCY.search(cell) or _PRICED.search(labels) or _TWO_DECIMALS.fullmatch(cell.strip())
+    )

@@ -103,25 +103,26 @@ async def event_loop_lock(local: asyncio.Lock, thread_id: str, *, wait: float) -
 
 
 def is_locked(folder: str | Path, thread_id: str) -> bool:
-    """Return whether a process holds the thread's lock.
+    """Return whether a process holds the thread's lock; a lock file of another user counts as held.
 
     Args:
         folder: The library's folder.
         thread_id: Which thread.
-
-    Raises:
-        LibraryError: The lock's file cannot be read.
     """
-    path = _lock_file(Path(folder), thread_id)
-    if not path.exists():
-        return False
+    path = Path(folder).absolute() / FOLDER / f"{_name(thread_id)}.lock"
     try:
-        lock = _try(path)
-    except OSError as error:
-        raise LibraryError(f"The lock {path} cannot be read: {error}", help=system_help(error)) from error
-    if lock is not None:
-        _release(lock, path)
-    return lock is None
+        file = os.open(path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    try:
+        _lock(file)
+    except OSError:
+        return True
+    finally:
+        os.close(file)
+    return False
 
 
 def remove_unused_locks(folder: str | Path) -> None:
@@ -203,13 +204,18 @@ else:
 
 def _lock_file(folder: Path, thread_id: str) -> Path:
     """Return the thread's lock file; its name is a hash, because a thread id may hold any printable character."""
-    name = hashlib.sha256(thread_id.encode("utf-8")).hexdigest()[:32]
+    name = _name(thread_id)
     locks = folder.absolute() / FOLDER
     try:
         locks.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise LibraryError(f"The folder {locks} cannot be made: {error}", help=system_help(error)) from error
     return locks / f"{name}.lock"
+
+
+def _name(thread_id: str) -> str:
+    """Return the name of a thread's lock file without its ending."""
+    return hashlib.sha256(thread_id.encode("utf-8")).hexdigest()[:32]
 
 
 def busy(thread_id: str, wait: float) -> ThreadBusy:

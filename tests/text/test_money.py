@@ -34,6 +34,9 @@ def test_whether_an_amount_of_money_is_asked_for(question, asks):
         ("3.2 million", False),
         ("15 euros", False),
         ("free", False),
+        ("5 lira", False),
+        ("200 yuan", False),
+        ("1.5% a year", False),
     ],
 )
 def test_whether_an_answer_is_surely_no_amount_of_money(answer, none):

@@ -58,6 +58,14 @@ def test_whether_another_process_works_on_a_thread_is_seen_and_disturbs_nobody(t
     assert not is_locked(tmp_path, "t")
 
 
+def test_a_lock_file_of_another_user_counts_as_held(tmp_path, holder, monkeypatch):
+    def refuse(path, *_):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("preflight_rag.threads.locks.os.open", refuse)
+    assert is_locked(tmp_path, "t")
+
+
 async def test_a_busy_thread_is_refused_by_name(tmp_path):
     async with thread_lock(tmp_path, "t", wait=0):
         with pytest.raises(ThreadBusy, match=r"'t' after 0\.05 s"):

@@ -214,12 +214,13 @@ def _article_blocks(article: _Element, meta: _Element | None, full_text: bool) -
     body = _child(article, "body")
     if body is not None:
         yield from _blocks(body)
-    yield from _back_blocks(meta, _child(article, "back"))
+    yield from _back_blocks(_child(article, "back"))
+    yield from _funding(article, meta)
     for floats in _children(article, "floats-group"):
         yield from _blocks(floats)
 
 
-def _back_blocks(meta: _Element | None, back: _Element | None) -> Iterator[tuple[str, str]]:
+def _back_blocks(back: _Element | None) -> Iterator[tuple[str, str]]:
     """Yield the blocks behind an article's text: appendices, acknowledgements, footnotes and declarations."""
     for name in _BACK_PARTS:
         for part in _children(back, name):
@@ -228,7 +229,6 @@ def _back_blocks(meta: _Element | None, back: _Element | None) -> Iterator[tuple
             yield from _blocks(part)
     for group in _children(back, "fn-group"):
         yield from _notes(group)
-    yield from _funding(meta, back)
 
 
 def _notes(group: _Element) -> Iterator[tuple[str, str]]:
@@ -239,19 +239,26 @@ def _notes(group: _Element) -> Iterator[tuple[str, str]]:
             continue
         if note.get("fn-type") is None:
             yield "item", f"Footnote {_line(_child(note, 'label'))}".rstrip() + f": {text}"
-        elif heading := _DECLARED.get(note.get("fn-type") or ""):
+        elif heading := _DECLARED.get((note.get("fn-type") or "").casefold()):
             yield "heading", heading
             yield "paragraph", text
 
 
-def _funding(meta: _Element | None, back: _Element | None) -> Iterator[tuple[str, str]]:
-    """Yield the statement on funding in an article's front, unless its back has the same."""
-    declared = " ".join("".join(back.itertext()).split()) if back is not None else ""
+def _funding(article: _Element, meta: _Element | None) -> Iterator[tuple[str, str]]:
+    """Yield the statement on funding in an article's front, unless its body or back has the same."""
+    parts = (part for name in ("body", "back") if (part := _child(article, name)) is not None)
+    declared = _letters(" ".join("".join(part.itertext()) for part in parts))
     for group in _children(meta, "funding-group"):
         for statement in _children(group, "funding-statement"):
-            if (text := _line(statement)) and text not in declared:
+            text = _line(statement)
+            if text and _letters("".join(statement.itertext())) not in declared:
                 yield "heading", "Funding"
                 yield "paragraph", text
+
+
+def _letters(text: str) -> str:
+    """Return the letters and digits of a text alone."""
+    return "".join(filter(str.isalnum, text))
 
 
 def _blocks(element: _Element) -> Iterator[tuple[str, str]]:

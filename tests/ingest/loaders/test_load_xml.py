@@ -98,14 +98,14 @@ def test_jats_article(tmp_path: Path) -> None:
 
 
 DECLARED = """<back><ack><p>We thank the ward staff.</p></ack><fn-group>
-<fn fn-type="conflict"><p>None declared.</p></fn><fn fn-type="supported-by"><p>The Holm Fund paid for it.</p></fn>
+<fn fn-type="COI-statement"><p>None declared.</p></fn><fn fn-type="supported-by"><p>The Holm Fund paid for it.</p></fn>
 <fn fn-type="other"><p>Printed in Oslo.</p></fn><fn><label>1</label><p>Without children.</p></fn></fn-group>"""
 FUNDED = "<funding-group><funding-statement>{text}</funding-statement></funding-group></article-meta>"
 
 
 @pytest.mark.parametrize(
     ("statement", "behind"),
-    [("The Holm Fund paid for it.", ""), ("Nobody paid.", "\n\nFunding\n\nNobody paid.")],
+    [("The Holm Fund <italic>paid</italic> for it.", ""), ("Nobody paid.", "\n\nFunding\n\nNobody paid.")],
 )
 def test_what_authors_declare_is_read_once_under_its_heading(tmp_path: Path, statement: str, behind: str) -> None:
     path = tmp_path / "a.xml"
