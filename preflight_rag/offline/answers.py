@@ -287,8 +287,8 @@ class AnswerReader:
 
         A numbered part of which the question names the number is shown as a whole, if nothing in it is claimed.
         """
-        sources = narrowed(question, sources)
         parts = [] if options else whole_parts(question, sources)
+        sources = narrowed(question, sources)
         if parts and asks_for_text(question):
             return evidence(parts, ABOUT_THIS)
         made = self._drafted(question, sources, options)

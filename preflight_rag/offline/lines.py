@@ -18,7 +18,7 @@ from preflight_rag.text.abbreviations import asked_abbreviation
 from preflight_rag.text.exact import count_held, exact_strings, holds, is_clause, is_definite, others_like
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
 from preflight_rag.text.names import only_subject, surface_names
-from preflight_rag.text.numbered_parts import asked_parts, asks_for_text, part_of
+from preflight_rag.text.numbered_parts import asks_for_text, find_parts
 from preflight_rag.text.quotes import is_title, trim_quote
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
@@ -78,8 +78,8 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     If a definite string is in some passages, all others are left out, and within passages the rows and lines without
     it and the sentences about another string of its form. If the question names a dose or a time that occurs in rows
     of a document, the rows with another one are left out. If it asks for errors and there are such log lines, lines
-    of other levels are left out. If it names a numbered part, such as article 5, whose heading is there, only that
-    part is read. Nothing else is left out.
+    of other levels are left out. If it names a numbered part, such as article 5, whose text is surely there, only
+    that part is read. Nothing else is left out.
     """
     sources = _named_parts(question, sources) or sources
     strings = definite_strings(question, sources)
@@ -161,9 +161,8 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
 def _named_parts(question: str, sources: Sequence[Source]) -> list[Source]:
     """Return the passages that hold a numbered part which a question names, cut to it; [] if none does."""
     found = []
-    for source in sources:
-        places = [part_of(source.text, source.heading, part) for part in asked_parts(question)]
-        texts = [source.text[slice(*place)].strip() for place in places if place]
+    for source, places in zip(sources, find_parts(question, sources), strict=True):
+        texts = [source.text[slice(*place)].strip() for place in places]
         if texts:
             found.append(replace(source, text="\n\n".join(texts)))
     return found
@@ -176,12 +175,11 @@ def whole_parts(question: str, sources: Sequence[Source]) -> list[tuple[int, str
 
     Args:
         question: The standalone question.
-        sources: The passages, cut to the parts by `narrowed`.
+        sources: The passages as they were found.
     """
     found = []
-    for source in sources:
-        place = next(filter(None, (part_of(source.text, source.heading, each) for each in asked_parts(question))), None)
-        if place:
+    for source, places in zip(sources, find_parts(question, sources), strict=True):
+        for place in places[:1]:
             spans = [span for span in sentence_spans(source.text) if place[0] <= span[0] < place[1]]
             fitting = [end for _, end in spans if end - place[0] <= LONGEST_CLAUSE]
             if not fitting or (fitting[-1] < spans[-1][1] and not asks_for_text(question)):

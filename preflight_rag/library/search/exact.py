@@ -17,7 +17,7 @@ from preflight_rag.state.errors import LibraryEmpty
 from preflight_rag.state.retrieval import AnyCandidate, Candidate
 from preflight_rag.text.exact import count_held, exact_strings, spellings
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines
-from preflight_rag.text.numbered_parts import NumberedPart, asked_parts, part_of
+from preflight_rag.text.numbered_parts import NumberedPart, asked_parts, names_document_of, part_of
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -54,13 +54,17 @@ def exact_first(
     if not (strings or errors or parts) or not isinstance(library, PhraseSearch):
         return pool
     phrases = list(chain(chain.from_iterable(map(spellings, strings)), *(part.phrases() for part in parts)))
-    first = _holding(
-        library,
-        phrases,
-        where,
-        lambda passage: count_held(f"{passage.title} {passage.text}", strings) + _count_parts(passage, parts),
-        (LOOKED_THROUGH, LOOKED_FURTHER),
-    )
+    best = cast("Collection", library).passages([each.passage.id for each in pool[:k]]) if parts else []
+    titles = [passage.title for passage in best]
+
+    def worth(passage: Passage) -> float:
+        """Return how many of the question's strings and parts a passage has."""
+        has_parts = _count_parts(passage, parts)
+        if has_parts and not names_document_of(question, passage.title, titles):
+            has_parts = 0
+        return count_held(f"{passage.title} {passage.text}", strings) + has_parts
+
+    first = _holding(library, phrases, where, worth, (LOOKED_THROUGH, LOOKED_FURTHER))
     if errors:
         known = {passage.id for passage, _ in first}
         asked = set(words(question)) - ERROR_WORDS
