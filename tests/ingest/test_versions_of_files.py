@@ -133,7 +133,13 @@ def test_newest_version_stands_first_with_what_held_before(app: Preflight, name:
     first, second = answer.citations[:2]
     assert first.quote.strip("- ") == sentence.replace("§", newer)
     assert second.quote.strip("- ") == sentence.replace("§", older)
-    assert f"since 2025; {older}" in answer.answer, title
+    # Where both figures are sure they are claimed, each beside the year of its rules.
+    claimed = [line for line in answer.answer.split("\n") if line.startswith("- ")]
+    if claimed:
+        assert [line.split()[1] for line in claimed] == [newer.split()[0], older.split()[0]], title
+        assert [" 2025)" in line for line in claimed] == [True, False], title
+    else:
+        assert f"since 2025; {older}" in answer.answer, title
     assert older not in (answer.short_answer or "")
 
 
