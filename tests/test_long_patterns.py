@@ -308,6 +308,8 @@ EXAMPLES = [
     ("text.numbered_parts._ASKS_TEXT", "does it say", "boats"),
     ("text.numbered_parts._ANY_WORD", "Article 5\nWhoever owes, pays.", "Article 5 applies to members."),
     ("ingest.loaders.odf._PICTURE", b"<office:binary-data/>", b"<office:binary-database>"),
+    ("ingest.loaders.latex_source._TOKEN", r"\iffalse", "if false"),
+    ("ingest.loaders.latex_source._TEST", "ifnum", "ifthenelse", "match"),
     ("ingest.loaders.latex._DEFINED", r"\newcommand{\price}[1]{#1 crowns}", r"\price{12}"),
     ("text.sentences._MONTH_AHEAD", "April 2025", "Aprilwetter"),
     ("text.names._NUMBERED_PLACE", "the rent of flat 5A", "the rent of flat five"),
