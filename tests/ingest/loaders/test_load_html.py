@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,15 @@ def test_deep_elements_hide_and_tell_what_shallow_ones_do(tmp_path: Path, outer:
     assert "The berth is let." in text
     assert "Plot: North | Rent: 100" in text
     assert "Plot: South | Rent: 100" in text
+
+
+@pytest.mark.parametrize(("outer", "closing"), [("<div>word ", "</div>"), ("<div><p hidden>no</p>word ", "</div>")])
+def test_four_times_the_depth_takes_about_four_times_as_long(tmp_path: Path, outer: str, closing: str) -> None:
+    path = tmp_path / "a.html"
+    taken = []
+    for depth in (2_000, 8_000):
+        path.write_text(f"<body>{outer * depth}{closing * depth}</body>", encoding="utf-8")
+        start = time.process_time()
+        assert load_one(path).text.split().count("word") == depth
+        taken.append(time.process_time() - start)
+    assert taken[1] < 9 * taken[0] + 0.5
