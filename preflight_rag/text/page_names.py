@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-_SLIDES = (".pptx", ".odp", ".ppt")
-_SHEETS = (".xlsx", ".xlsm", ".xls", ".ods")
+_SLIDES = (".pptx", ".pptm", ".ppt", ".ppsx", ".ppsm", ".potx", ".potm", ".odp", ".otp", ".fodp")
+_SHEETS = (".xlsx", ".xlsm", ".xls", ".xltx", ".xltm", ".ods", ".ots", ".fods")
+"""Endings of shows, templates and flat files, too; the page's `words.js` has the same two lists."""
 
 
 def page_name(source: str, page: int | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -110,7 +111,16 @@ _ENOUGH_SHARE = 0.3
 
 _TITLE_PARTS = re.compile(r"\s[|–—·»-]\s")
 DEEPEST_ELEMENTS = 120
-"""Elements within each other whose arrangement is read; a guess, four times as many as real pages have."""
+"""Elements within each other that stay as they are; a guess, four times as many as real pages have."""
+_HIGHEST_KEPT, _HIGHEST_CELL = 20, 12
+"""Levels of elements inside of one below those, or inside of a cell there, up to which it stays whole; guesses."""
+_TOGETHER = 200
+"""Blocks from below the deepest elements that are put side by side; a guess."""
+_CELLS = ("table", "td", "th")
+_PARTING = frozenset((*_BLOCKS.split(), "tbody", "thead", "tfoot", "td", "th"))
+"""Elements that text around them does not go on through."""
+_LEFT_OUT = frozenset((*_INVISIBLE, *_BOILERPLATE, "del", "s", "strike")) - {"form"}
+"""Elements that are left out with all that they hold; a form is one of them only by what it holds."""
 
 
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -132,8 +142,8 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     written = (_JSON_CHANGED.search(page) if is_wiki else None) or _JSON_DATE.search(page)
     report = ReadReport()
     changed = (
-        _flatten(soup)
-        | _drop_hidden(soup)
+        _drop_hidden(soup)
+        | _flatten(soup)
         | _write_in_words(soup, page, report)
         | _write_boxes(soup)
         | _write_terms(soup)
@@ -203,26 +213,97 @@ def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]
 
 
 def _flatten(soup: BeautifulSoup) -> bool:
-    """Put the words of what is nested too deeply in its place; return whether anything is.
+    """Take out elements around what is nested too deeply, which stays as it is; return whether there were any.
 
-    Steps that look at all that is inside of each element would take the square of the depth.
+    Steps that look at all that is inside of each element would take the square of the depth. What is not shown has to
+    be gone before, since what hides it may be taken out.
     """
     from bs4 import Tag
-    from bs4.element import NavigableString
 
     stack: list[tuple[Tag, int]] = [(soup, 0)]
-    is_changed = False
+    deep: list[Tag] = []
+    outermost: list[Tag] = []
     while stack:
         element, depth = stack.pop()
+        stack += [(child, depth + 1) for child in element.children if isinstance(child, Tag)]
+        if depth >= DEEPEST_ELEMENTS:
+            deep.append(element)
+        if depth == DEEPEST_ELEMENTS:
+            outermost.append(element)
+    heights: dict[int, int] = {}
+    with_cells: set[int] = set()
+    for element in reversed(deep):  # what is inside of an element comes before it
         inner = [child for child in element.children if isinstance(child, Tag)]
-        if depth < DEEPEST_ELEMENTS:
-            stack += [(child, depth + 1) for child in inner]
-        elif inner:
-            words = element.get_text(" ")
-            element.clear()
-            element.append(NavigableString(words))
-            is_changed = True
-    return is_changed
+        height = max((heights[id(child)] + 1 for child in inner), default=0)
+        if any(id(child) in with_cells or child.name in _CELLS for child in inner):
+            with_cells.add(id(element))
+        elif element.name in _CELLS and height > _HIGHEST_CELL:
+            _put_inner_ones(element, soup, heights, _HIGHEST_CELL - 2)
+            height = _HIGHEST_CELL
+        heights[id(element)] = height
+    too_high = [element for element in outermost if heights[id(element)] > _HIGHEST_KEPT]
+    for element in too_high:
+        if element.name in _LEFT_OUT:
+            element.replace_with(_words_of(element, soup))
+        else:
+            _put_inner_ones(element, soup, heights, _HIGHEST_KEPT)
+            element.name = "div"
+    return bool(too_high)
+
+
+def _words_of(element: Tag, soup: BeautifulSoup) -> Tag:
+    """Return an element of the same name that holds the words alone."""
+    found = soup.new_tag(element.name)
+    found.string = element.get_text(" ")
+    return found
+
+
+def _put_inner_ones(outer: Tag, soup: BeautifulSoup, heights: dict[int, int], highest: int) -> None:
+    """Put in the place of what an element holds those elements inside of it that hold few levels of others.
+
+    Args:
+        outer: The element.
+        soup: The page.
+        heights: How many levels of elements each one holds, by its identity.
+        highest: The levels that an element may hold to stay whole.
+    """
+    from bs4 import Tag
+    from bs4.element import PageElement
+
+    found: list[PageElement] = []
+    line: list[PageElement] = []
+
+    def end_line() -> None:
+        if any(isinstance(each, Tag) or str(each).strip() for each in line):
+            paragraph = soup.new_tag("p")
+            paragraph.extend(line)
+            found.append(paragraph)
+        line.clear()
+
+    # Copies, since each step out of the tree would walk down all that is below it.
+    stack: list[PageElement | None] = [None, *reversed(outer.contents)]
+    while stack:
+        node = stack.pop()
+        if node is None:
+            end_line()
+        elif not isinstance(node, Tag):
+            line.append(copy(node))
+        elif heights[id(node)] <= highest or node.name in _LEFT_OUT:
+            whole = copy(node) if heights[id(node)] <= highest else _words_of(node, soup)
+            if node.name in _PARTING:
+                end_line()
+            (found if node.name in _PARTING else line).append(whole)
+        elif node.name in _PARTING:
+            end_line()
+            stack += [None, *reversed(node.contents)]
+        else:
+            stack += reversed(node.contents)
+    outer.clear()
+    # Each step that puts something beside an element looks through all that stand beside it.
+    for start in range(0, len(found), _TOGETHER):
+        group = soup.new_tag("div")
+        group.extend(found[start : start + _TOGETHER])
+        outer.append(group)
 
 
 def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
@@ -232,10 +313,10 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
         soup = BeautifulSoup(page, "lxml")
-    _flatten(soup)
-    _keep_notes(soup)
-    report = report or ReadReport()
     _drop_hidden(soup)
+    _keep_notes(soup)
+    _flatten(soup)
+    report = report or ReadReport()
     _write_in_words(soup, page, report)
     _write_boxes(soup)
     _write_terms(soup)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.equations import grouped, power
 from preflight_rag.ingest.loaders.fields import clean, file_document, iso_date, link_lines, one_line, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.latex_source import VERBATIM, printed_source
 from preflight_rag.ingest.loaders.nested_lists import OpenItems
 from preflight_rag.ingest.loaders.numbering import Counter, Level
 from preflight_rag.ingest.loaders.parts import Parts
@@ -30,7 +32,7 @@ from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.tables import expand_spans, table_lines
 
-_BEGIN, _END = "\\begin{document}", "\\end{document}"
+_BEGIN = "\\begin{document}"
 _DEFINED = re.compile(
     r"\\(?:(?:re)?newcommand|providecommand|DeclareRobustCommand|DeclareMathOperator)\*? ?"
     r"\{?\\(?P<name>[A-Za-z]{1,40})\}?"
@@ -66,7 +68,6 @@ _TABLES = (
 _LISTS = ("itemize", "enumerate", "description", "compactitem", "compactenum", "inparaenum", "asparaenum")
 _ENDS = ("head", "firsthead", "foot", "lastfoot")
 """What `longtable` repeats on each page."""
-_VERBATIM = ("verbatim", "verbatim*", "Verbatim", "lstlisting", "minted", "alltt")
 _UNREAD = ("comment", "filecontents", "filecontents*", "tikzpicture", "pgfpicture", "CCSXML")
 _SECTIONS = {place: Level("decimal", ".".join(f"%{each}" for each in range(1, place + 2))) for place in range(4)}
 _ITEMS = {
@@ -121,6 +122,7 @@ _UNITS = {
     **{"pascal": "Pa", "bar": "bar", "mole": "mol", "molar": "M", "tonne": "t", "hectare": "ha", "electronvolt": "eV"},
     **{"candela": "cd", "lumen": "lm", "lux": "lx", "farad": "F", "tesla": "T", "weber": "Wb", "henry": "H"},
     **{"becquerel": "Bq", "gray": "Gy", "sievert": "Sv", "decibel": "dB", "byte": "B", "bit": "bit"},
+    **{"euro": "€", "pounds": "£"},
     **{"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "milli": "m", "micro": "µ", "nano": "n", "pico": "p"},
     **{"centi": "c", "deci": "d", "hecto": "h", "per": "/", "square": "²", "cubic": "³", "squared": "²", "cubed": "³"},
 }
@@ -139,8 +141,6 @@ _Cell: TypeAlias = tuple[str, int, int]
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _ALTERNATIVE = re.compile(r"\balt ?= ?\{?([^{}\],]{1,500})")
 """The description of a picture: "alt={Plan of the quay}"."""
-_WITH_PER_CENT = re.compile(r"(?<=\\url\{)[^{}\n]{1,2000}|(?<=\\href\{)[^{}\n]{1,2000}")
-"""An address, in which a per cent sign begins no comment: "https://x.example/a%20b"."""
 _RULES = frozenset({"hline", "toprule", "midrule", "bottomrule", *(f"end{each}" for each in _ENDS)})
 _OPTIONS = re.compile(r"\A[ \t]{0,20}(?:\[[^\]\n]{0,300}\])?(?:\{\w{1,40}\})?[ \t]{0,20}\n")
 """What stands behind the beginning of a program: "[language=Python]" and the end of the line."""
@@ -149,12 +149,16 @@ _KINDS = {"fig": "Figure", "tab": "Table", "tbl": "Table", "sec": "Section", "ch
 _IN_FORMULAS = {
     **dict.fromkeys(("left", "right", "big", "Big", "bigl", "bigr", "limits", "nonumber", "notag", "displaystyle"), ""),
     **dict.fromkeys(("quad", "qquad", ",", ";", ":", " "), " "),
-    **{"!": "", "\\": "; ", "cr": "; "},
+    **{"!": "", "\\": "; ", "cr": "; ", "iff": " ⇔ "},
 }
 """What commands inside a formula come to that only place it."""
 _ACCENTS = ("hat", "bar", "tilde", "vec", "dot", "ddot", "overline")
-_AROUND_COLUMNS = re.compile(r"(?<=\\cmidrule)\([lr]{1,2}\)")
-"""Between which ends a rule is cut: "(lr)" of "\\cmidrule(lr){2-3}"."""
+_SIGNS = {
+    **{"pounds": "£", "euro": "€", "EUR": "€", "officialeuro": "€", "yen": "¥", "textrupee": "₹", "textminus": "−"},
+    **{"S": "§", "P": "¶", "copyright": "©", "ddag": "‡", "degree": "°", "celsius": "°C", "slash": "/"},
+    **{"textless": "<", "textgreater": ">", "textbar": "|", "textquotedbl": '"'},
+}
+"""What commands print that pylatexenc does not know."""
 _ACCENTED = frozenset((*"`'^\"~=.cvuHkrbdt", "not"))
 """Commands that put an accent on the letter behind them."""
 
@@ -189,13 +193,10 @@ def load_latex(path: Path, max_bytes: int) -> Iterator[Document]:
 
 def _read(source: str) -> _Reader:
     """Read a source; once more with the numbers of the first time where it refers to what comes later."""
-    source = _WITH_PER_CENT.sub(lambda match: match[0].replace("%", r"\%").replace(r"\\%", r"\%"), source)
-    source = _AROUND_COLUMNS.sub("", source)
-    source = _without(_without(source, "\\iffalse", "\\fi"), "\\begin{comment}", "\\end{comment}")
-    source, definitions = _definitions(source)
+    printed = printed_source(source)
+    source, definitions = _definitions(printed.text, printed.literal)
     begin = source.find(_BEGIN)
     preamble, body = (source[:begin], source[begin + len(_BEGIN) :]) if begin >= 0 else ("", source)
-    body = body.partition(_END)[0]
     context = latexwalker.get_default_latex_context_db()
     context.add_context_category("preflight", **_specs(definitions), prepend=True)
     reader = _Reader(context, definitions, _Numbering.of(preamble))
@@ -205,15 +206,6 @@ def _read(source: str) -> _Reader:
         reader = _Reader(context, definitions, _Numbering.of(preamble), labels)
         reader.read(preamble, body)
     return reader
-
-
-def _without(text: str, begin: str, end: str) -> str:
-    """Return a text without what stands from each `begin` to the next `end`."""
-    kept, at = [], 0
-    while (start := text.find(begin, at)) >= 0 and (stop := text.find(end, start)) >= 0:
-        kept.append(text[at:start])
-        at = stop + len(end)
-    return "".join(kept) + text[at:]
 
 
 @dataclass(frozen=True)
@@ -232,12 +224,19 @@ class _Definition:
         return text
 
 
-def _definitions(source: str) -> tuple[str, dict[str, _Definition]]:
-    """Return a source without its definitions of commands, and these by name."""
+def _definitions(source: str, literal: Sequence[tuple[int, int]]) -> tuple[str, dict[str, _Definition]]:
+    """Return a source without its definitions of commands, and these by name.
+
+    Args:
+        source: The source without comments.
+        literal: Where programs begin and end in it, which define nothing.
+    """
     found: dict[str, _Definition] = {}
     kept, at = [], 0
+    begins = [begin for begin, _ in literal]
     for match in _DEFINED.finditer(source):
-        if match.start() < at:
+        program = bisect_right(begins, match.start()) - 1
+        if match.start() < at or (program >= 0 and match.start() < literal[program][1]):
             continue
         end = _closing(source, match.end())
         if end < 0:
@@ -374,7 +373,7 @@ class _Reader:
         self._number = ""
         self._caption = self._floating = ""
         self._inside = 0
-        self._written = self._using = 0
+        self._written = self._using = self._entries = 0
 
     def read(self, preamble: str, body: str) -> None:
         """Read a document: what the preamble says about it, then its text."""
@@ -522,6 +521,8 @@ class _Reader:
 
     def _symbol(self, node: Any) -> str | None:
         """Return the sign of a command, such as a Greek letter or one with an accent; None if its argument is words."""
+        if node.macroname in _SIGNS:
+            return _SIGNS[node.macroname]
         if _arguments(node) and node.macroname not in _ACCENTED:
             return None
         return str(self._symbols.nodelist_to_text([node]))
@@ -593,7 +594,8 @@ class _Reader:
     def _add_entry(self, name: str, arguments: list[Any]) -> None:
         """Begin an entry of the bibliography."""
         self._end_paragraph()
-        number = str(1 + sum(each.startswith("cite ") for each in self.labels))
+        self._entries += 1
+        number = str(self._entries)
         self.labels[f"cite {_source(arguments[-1])}"] = number
         self._words.append(f"[{number}] ")
 
@@ -640,7 +642,7 @@ class _Reader:
         name = node.environmentname
         if name in _UNREAD:
             self.report.leave_out(f"a drawing ({name})") if "picture" in name else None
-        elif name in _VERBATIM:
+        elif name in VERBATIM:
             self._end_paragraph()
             lines = _verbatim(node).strip("\n").split("\n")
             self._add_block("\n".join(line.rstrip() for line in lines if line.strip()))
@@ -814,8 +816,8 @@ class _Reader:
             return f" {self._line(arguments[-1])} " if arguments else ""
         if name in _COMMANDS and name not in ("item", "caption"):
             return self._line([node])
-        if name in _IN_FORMULAS:
-            return _IN_FORMULAS[name]
+        if name in _IN_FORMULAS or name in _SIGNS:
+            return _IN_FORMULAS.get(name) or _SIGNS.get(name, "")
         inner = [self._formula(getattr(each, "nodelist", None) or [each]) for each in arguments]
         if inner and name not in _ACCENTS:
             return "" if name in _WITHOUT_WORDS else _arranged(name, inner)

@@ -48,8 +48,9 @@ _BESIDE = (f"{_TEXT}note", f"{_DRAW}text-box", f"{_SVG}title", f"{_SVG}desc", f"
 """Of what a paragraph holds, what is read behind it."""
 _ABOVE = re.compile(r"super|[1-9]\d?%")
 """How a style's `text-position` begins that puts characters above the line: "super 58%", "33% 58%"."""
-_PICTURE = b"<office:binary-data"
-"""The element of a picture's bytes in a flat document, as all programs name it."""
+_PICTURE = re.compile(rb"<office:binary-data(?=[\s/>])|<!\[CDATA\[|<!--")
+"""The element of a picture's bytes in a flat document, as all programs name it; or text in which it is no element."""
+_BEHIND_TEXT = {b"<![CDATA[": b"]]>", b"<!--": b"-->"}
 _LONGEST_LABEL = 60
 """Characters of a row's label beside a note; a guess."""
 _MOST_CELLS = 99_999_999
@@ -146,9 +147,19 @@ def _flat(path: Path, max_bytes: int) -> _Trees:
 def _without_pictures(data: bytes) -> bytes:
     """Return a flat document without the bytes of its pictures, of which one may be longer than what lxml reads."""
     kept, at = [], 0
-    while (start := data.find(_PICTURE, at)) >= 0 and (end := data.find(b"</", start)) >= 0:
-        kept += [data[at : start + len(_PICTURE)], b">"]
+    while found := _PICTURE.search(data, at):
+        is_picture = found[0] not in _BEHIND_TEXT
+        closing = b">" if is_picture else _BEHIND_TEXT[found[0]]
+        end = data.find(closing, found.end())
+        if end < 0:
+            break
+        end += len(closing)
+        kept.append(data[at:end])
         at = end
+        if is_picture and not data.endswith(b"/>", found.end(), end):
+            at = data.find(b"</", end)
+            if at < 0:
+                return b"".join(kept) + data[end:]
     return b"".join(kept) + data[at:]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -135,3 +136,37 @@ def test_the_name_of_a_site_is_not_the_title_of_its_page(tmp_path, shared, own, 
     path = tmp_path / "page.html"
     path.write_text(f"<html><head>{head}</head><body><h1>{heading}</h1><p>They rose by 3 %.</p></body></html>")
     assert load_one(path).title == title
+
+
+@pytest.mark.parametrize(
+    ("outer", "closing"), [("<div>", "</div>"), ("<table><tr><td>", "</td></tr></table>"), ("<ul><li>", "</li></ul>")]
+)
+@pytest.mark.parametrize("depth", [40, 60, 125, 1_000])
+def test_deep_elements_hide_and_tell_what_shallow_ones_do(tmp_path: Path, outer: str, closing: str, depth: int) -> None:
+    deep_cell = "<span>" * 30 + "100" + "</span>" * 30
+    inner = (
+        "<p>The berth is let.</p><p style='display:none'>Secret one</p><div hidden><p>Secret two</p></div>"
+        "<script>var secret = 3;</script><p>Free <del>secret four</del> now.</p>"
+        "<table><tr><th>Plot</th><th>Rent</th></tr><tr><td>North</td><td>100</td></tr>"
+        f"<tr><td>South</td><td>{deep_cell}</td></tr></table>"
+    )
+    hiding = f"<div style='display:none'>{outer * 30}Secret five{closing * 30}</div>"
+    path = tmp_path / "a.html"
+    path.write_text(f"<body>{outer * depth}{inner}{hiding}{closing * depth}</body>", encoding="utf-8")
+    text = load_one(path).text
+    assert "ecret" not in text
+    assert "The berth is let." in text
+    assert "Plot: North | Rent: 100" in text
+    assert "Plot: South | Rent: 100" in text
+
+
+@pytest.mark.parametrize(("outer", "closing"), [("<div>word ", "</div>"), ("<div><p hidden>no</p>word ", "</div>")])
+def test_four_times_the_depth_takes_about_four_times_as_long(tmp_path: Path, outer: str, closing: str) -> None:
+    path = tmp_path / "a.html"
+    taken = []
+    for depth in (2_000, 8_000):
+        path.write_text(f"<body>{outer * depth}{closing * depth}</body>", encoding="utf-8")
+        start = time.process_time()
+        assert load_one(path).text.split().count("word") == depth
+        taken.append(time.process_time() - start)
+    assert taken[1] < 9 * taken[0] + 0.5

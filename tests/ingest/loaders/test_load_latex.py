@@ -166,3 +166,89 @@ def test_hostile_sources_end_soon(tmp_path: Path, source: str) -> None:
     with suppress(DocumentError):
         list(load(tmp_path / "a.tex"))
     assert time.process_time() - begin < 10
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("First.\n% \\end{document}\n\nSecond.", "First.\n\nSecond."),
+        ("\\begin{verbatim}\n% a \\end{document}\nb\n\\end{verbatim}\nAfter.", "% a \\end{document}\nb\n\nAfter."),
+        ("One.\n% \\iffalse old\n\nTwo. \\ifmmode x\\fi\n\nThree.", "One.\n\nTwo. x\n\nThree."),
+        ("One.\n%\\begin{comment}\nTwo.\n%\\end{comment}\nThree.", "One. Two. Three."),
+        ("One. \\begin{comment}\n50% of two\n\\end{comment}\nThree.", "One. Three."),
+        ("\\iffalse A \\else B\\fi", "B"),
+        ("\\iftrue A\\else B\\fi", "A"),
+        ("\\iffalse A \\ifnum1=1 B\\else C\\fi D \\else E\\fi", "E"),
+        ("\\iftrue A \\iffalse B\\else C\\fi\\else D\\fi", "A C"),
+        ("\\iffalse A % \\fi\nB \\fi C", "C"),
+        ("\\iffalse A without an end", "A without an end"),
+        ("\\verb|\\iffalse 5%| stays \\iffalse not\\fi", "\\iffalse 5% stays"),
+        ("$a \\iff b$ \\iffalse not\\fi", "a ⇔ b"),
+        ("\\centering% why\nWords of 5\\% and 6\\\\% more\nlines", "Words of 5% and 6 lines"),
+        ("See \\url{https://x.example/a%20b} % note", "See https://x.example/a%20b"),
+    ],
+)
+def test_comments_and_branches_that_are_switched_off_are_not_read(tmp_path: Path, source: str, printed: str) -> None:
+    assert text_of(tmp_path, source).removesuffix("\n\nhttps://x.example/a%20b") == printed
+
+
+@pytest.mark.parametrize(
+    ("preamble", "printed"),
+    [
+        ("\\newif\\ifdraft\n", "Final."),
+        ("\\newif\\ifdraft\\drafttrue\n", "Draft."),
+        ("\\newif\\ifdraft\\drafttrue\n% only now:\n\\draftfalse\n", "Final."),
+        ("\\newif\\ifdraft\n% \\drafttrue\n", "Final."),
+        ("\\let\\ifdraft\\iffalse\n", "Final."),
+        ("\\let\\ifdraft=\\iftrue\n", "Draft."),
+    ],
+)
+def test_branch_of_a_condition_of_the_author_is_read_alone(tmp_path: Path, preamble: str, printed: str) -> None:
+    assert text_of(tmp_path, "\\ifdraft Draft.\\else Final.\\fi", HEAD + preamble) == printed
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["%\\newcommand{\\price}{10 crowns}\n", "\\begin{filecontents}{a.sty}\n\\def\\price{9}\n\\end{filecontents}\n"],
+)
+def test_definition_in_a_comment_or_another_file_does_not_count(tmp_path: Path, other: str) -> None:
+    preamble = f"{HEAD}\\newcommand{{\\price}}{{12 crowns}}\n{other}"
+    assert text_of(tmp_path, "The berth costs \\price{} a night.", preamble) == "The berth costs 12 crowns a night."
+
+
+def test_definition_that_a_program_shows_stays_in_it(tmp_path: Path) -> None:
+    source = "\\begin{verbatim}\n\\newcommand{\\price}{10}\n\\end{verbatim}\n\\price{} a night."
+    text = text_of(tmp_path, source, HEAD + "\\newcommand{\\price}{12 crowns}\n")
+    assert text == "\\newcommand{\\price}{10}\n\n12 crowns a night."
+
+
+@pytest.mark.parametrize(
+    ("source", "printed"),
+    [
+        ("\\pounds 7, \\pounds{}8 and 9~\\euro", "£7, £8 and 9 €"),
+        ("\\yen 700, \\S 4, \\copyright{} 2024", "¥700, §4, © 2024"),
+        ("$\\pounds 7$ or \\SI{5}{\\euro}", "£7 or 5 €"),
+        ("x \\textless{} 5, 20\\degree", "x < 5, 20°"),
+    ],
+)
+def test_signs_of_money_and_others_are_kept(tmp_path: Path, source: str, printed: str) -> None:
+    assert text_of(tmp_path, source) == printed
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "\\bibitem{k%d} W.\n", "\\iffalse a ", "\\iftrue a \\else b ", "\\begin{comment} a ", "\\verb|a ", "% a\n",
+        "\\iffalse a \\else b \\fi ", "\\url{a%%b} ",
+    ],
+)  # fmt: skip
+def test_twice_the_source_takes_about_twice_as_long(tmp_path: Path, part: str) -> None:
+    taken = []
+    for count in (5_000, 20_000):
+        body = "".join(part % number if "%d" in part else part for number in range(count))
+        (tmp_path / "a.tex").write_text(f"{HEAD}\\begin{{document}}\n{body}\n\\end{{document}}", encoding="utf-8")
+        start = time.process_time()
+        with suppress(DocumentError):
+            list(load(tmp_path / "a.tex"))
+        taken.append(time.process_time() - start)
+    assert taken[1] < 10 * taken[0] + 0.5

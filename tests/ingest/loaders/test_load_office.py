@@ -290,3 +290,29 @@ def test_flat_document_of_another_kind_says_what_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.fodt").write_text("<html><p>words</p></html>", encoding="utf-8")
     with pytest.raises(UnreadableDocument, match="no flat OpenDocument: its first element is 'html'"):
         list(load(tmp_path / "a.fodt"))
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<office:binary-data/>",
+        "<office:binary-data />",
+        "<office:binary-data></office:binary-data>",
+        "<office:binary-data>\n AAAA\n</office:binary-data>",
+        "<![CDATA[<office:binary-data> ]]>",
+        "<!-- <office:binary-data> or <![CDATA[ -->",
+    ],
+)
+def test_flat_document_is_read_whatever_form_its_pictures_have(tmp_path: Path, before: str) -> None:
+    (tmp_path / "a.fodt").write_text(
+        '<?xml version="1.0"?><office:document xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" '
+        'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0" '
+        'office:mimetype="application/vnd.oasis.opendocument.text"><office:body><office:text>'
+        f"<text:p>One {before}<text:span>berth</text:span>.</text:p><text:p>Two piers.</text:p>"
+        "</office:text></office:body></office:document>",
+        encoding="utf-8",
+    )
+    (document,) = load(tmp_path / "a.fodt")
+    assert document.text.startswith("One ")
+    assert document.text.endswith("berth.\n\nTwo piers.")
+    assert "AAAA" not in document.text

@@ -61,8 +61,9 @@ export function namesApart(paths) {
 /** When a document is from, as it says itself; else only when its file was saved, called so. */
 export const dateOf = ({ date, file_saved: saved }) => (date ? day(date) : saved ? `file saved ${day(saved)}` : "");
 
-const SLIDES = /\.(pptx?|odp)$/i;
-const SHEETS = /\.(xlsx|xlsm|xls|ods)$/i;
+// Endings of shows, templates and flat files, too; the same two lists as in text/page_names.py.
+const SLIDES = /\.(?:pptx|pptm|ppt|ppsx|ppsm|potx|potm|odp|otp|fodp)$/i;
+const SHEETS = /\.(?:xlsx|xlsm|xls|xltx|xltm|ods|ots|fods)$/i;
 
 /** What people call a page of a file: of slides and sheets it is one of those. */
 const kindOfPage = (source) => (SLIDES.test(source) ? "slide" : SHEETS.test(source) ? "sheet" : "page");
