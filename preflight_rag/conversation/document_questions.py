@@ -155,7 +155,9 @@ _TELLING_LABEL = re.compile(
 _UNIT = re.compile(r"[_ ](?:eur|usd|gbp|chf|kg|km|cm|mm|pct|percent)$", re.IGNORECASE)
 _MAILS = frozenset({"eml", "msg", "mbox"})
 """Kinds of files that have a sender."""
-_WITH_PROPERTIES = frozenset({"pdf", "docx", "docm", "odt", "rtf", "pptx", "odp", "xlsx", "xlsm", "xls", "ods"})
+_WITH_PROPERTIES = frozenset(
+    {"pdf", "docx", "docm", "odt", "rtf", "pptx", "odp", "xlsx", "xlsm", "xls", "ods", "ppsx", "fodt", "fods", "fodp"}
+)
 """Kinds of files whose properties name one person as author: whoever saved the file, or the program."""
 _PERSON_NAME = re.compile(r"(?!.*\.(?:com|org|net|io)\b)(?!.* - )[^\W\d_][\w.'’-]*,? [\w.,'’ -]{1,60}")
 """Matches "Ada B. Thorne"; not "GitHub", "Kaleidoscope - kscope.io"."""
