@@ -40,8 +40,8 @@ _FILES = {
     "odp": "Slides", "xlsx": "Spreadsheet", "xls": "Spreadsheet", "ods": "Spreadsheet", "csv": "Table", "tsv": "Table",
     "html": "Web page", "htm": "Web page", "xhtml": "Web page", "epub": "E-book", "eml": "E-mail", "msg": "E-mail",
     "nxml": "Article", "xml": "XML file", "json": "JSON file", "jsonl": "Record", "md": "Note", "txt": "Text",
-    "ipynb": "Notebook", "log": "Log", "fodt": "Text document", "fods": "Spreadsheet", "fodp": "Slides", "ppsx": "Slides",
-    "tex": "LaTeX document",
+    "ipynb": "Notebook", "log": "Log", "fodt": "Text document", "fods": "Spreadsheet", "fodp": "Slides",
+    "ppsx": "Slides", "tex": "LaTeX document",
 }  # fmt: skip
 _FOR_FIELD = re.compile(
     r"^[ \t]*(?:prepared for|issued to|bill(?:ed)? to|sold to|ship to|attention|attn|to|for|customer(?: name)?|client"
