@@ -160,12 +160,11 @@ def test_deep_elements_hide_and_tell_what_shallow_ones_do(tmp_path: Path, outer:
     assert "Plot: South | Rent: 100" in text
 
 
-@pytest.mark.parametrize(("outer", "closing"), [("<div>word ", "</div>"), ("<div><p hidden>no</p>word ", "</div>")])
-def test_four_times_the_depth_takes_about_four_times_as_long(tmp_path: Path, outer: str, closing: str) -> None:
+def test_four_times_the_depth_takes_about_four_times_as_long(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     taken = []
     for depth in (2_000, 8_000):
-        path.write_text(f"<body>{outer * depth}{closing * depth}</body>", encoding="utf-8")
+        path.write_text(f"<body>{'<div>word ' * depth}{'</div>' * depth}</body>", encoding="utf-8")
         start = time.process_time()
         assert load_one(path).text.split().count("word") == depth
         taken.append(time.process_time() - start)
