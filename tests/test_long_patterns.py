@@ -63,7 +63,6 @@ EXAMPLES = [
     ("offline.cell_types._TIMES", "Week", "Plot"),
     ("offline.cell_types._PLACES", "Host city", "Kept by"),
     ("offline.cell_types._OF_WHAT", "Against what are rabbits vaccinated?", "For what price is it sold?"),
-    ("offline.found_answers._OF_ANOTHER", "£63 a year, for a half plot £34", "£63 a year, since 2024"),
     ("text.money._ASKS_MONEY", "How much does it cost", "How much does it weigh"),
     ("text.money._CURRENCY", "63 pounds", "63 points"),
     ("text.money._PRICED", "Rent 2025", "Plot"),

@@ -71,11 +71,6 @@ _LONGEST_PART = 8
 
 
 _SUFFIX = "Inc|Incorporated|Ltd|LLC|LLP|Corp|GmbH|Jr|Sr|Esq|Mr|Mrs|Ms|Dr|Prof"
-_OF_ANOTHER = re.compile(
-    r"(?P<first>[^,;]{0,40}\d[^,;]{0,40}), (?:(?:and|or|but) )?(?:for|with|in|on|at|of) [^,;\d]{3,60} [$€£]?\d",
-    re.IGNORECASE,
-)
-"""A figure, and behind it another one with what that is of."""
 _PART_OF_NAME = re.compile(rf"^\W*(?:{_SUFFIX})\W*$|^\W*(?:Jr|Sr)(?:\.,?|,) \w")
 """Matches an answer that is no more than the end of a name, or begins with it: "Inc", "Jr. Robert J. Decker"."""
 
@@ -244,14 +239,8 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
         end = next((end for start, end in ends if start <= span.start < end), span.end)
         kept = text[span.start : min(end, span.end)].rstrip(".!?;: \n")
         cut = replace(span, end=span.start + len(kept), text=kept) if end < span.end and kept else span
-        found.append(_of_the_first_thing(cut))
+        found.append(cut)
     return found
-
-
-def _of_the_first_thing(span: Span) -> Span:
-    """Return a span with two figures up to the words that say what the second is of: "£63, for a half plot £34"."""
-    match = _OF_ANOTHER.match(span.text)
-    return replace(span, end=span.start + match.end("first"), text=match["first"]) if match else span
 
 
 def _from_its_beginning(text: str, span: Span) -> Span:
