@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from preflight_rag.text.names import abbreviates, folded, same_name
 from preflight_rag.text.negation import NEGATION
@@ -46,6 +47,7 @@ def same_answer(a: str, b: str) -> bool:
     return _same_words(a, b) or abbreviates(a, b) or abbreviates(b, a)
 
 
+@lru_cache(maxsize=1024)
 def _named(text: str) -> bool:
     """Return whether an answer is a name, which may contain numbers ("Apollo 11"), rather than an amount or a date."""
     opening = text.lstrip(_EDGES).split()[:3]
@@ -74,12 +76,13 @@ def numbers_of(text: str) -> frozenset[str]:
     return frozenset(re.sub(r",(?=\d{3})", "", found).rstrip(".,") for found in _NUMBER.findall(text))
 
 
-def _tokens(text: str) -> list[str]:
+@lru_cache(maxsize=1024)
+def _tokens(text: str) -> tuple[str, ...]:
     """Return the words and numbers of an answer without articles, or all if there are only articles."""
     found = _all_tokens(text)
-    return [word for word in found if word not in _ARTICLES] or found
+    return tuple(word for word in found if word not in _ARTICLES) or found
 
 
-def _all_tokens(text: str) -> list[str]:
+def _all_tokens(text: str) -> tuple[str, ...]:
     """Return the words and numbers of a text in lower case, thousands without commas."""
-    return _WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text)))
+    return tuple(_WORD.findall(re.sub(r"(?<=\d),(?=\d{3})", "", folded(text))))

@@ -29,6 +29,7 @@ from preflight_rag.offline.confidence import (
 from preflight_rag.offline.continued_sentences import with_neighbour
 from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
+    LEAST_TOPIC,
     MAX_COMPARED,
     MAX_QUOTED,
     NOTHING,
@@ -421,7 +422,7 @@ class AnswerReader:
         stated = with_long_forms(question, sentences_of(sources), sources)
         ranked = self.sentences.rank(question, stated, MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
-            quotes = exact_sentences(question, sources) or self._alike(question, sources)
+            quotes = exact_sentences(question, sources) or self._alike(question, sources, ranked)
             quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))
         form = form_of(question)
@@ -436,13 +437,17 @@ class AnswerReader:
             lead = VERSIONS if is_about(question, later[1]) else lead
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
-    def _alike(self, question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    def _alike(
+        self, question: str, sources: Sequence[Source], ranked: Sequence[ScoredSentence]
+    ) -> list[tuple[int, str]]:
         """Return `(passage, sentence)` of the sentences that mean the same in other words, one a passage.
 
         People ask in words of their own: "the burglar alarm" of "The alarm company is Sentrel".
         """
+        if max((item.similarity for item in ranked), default=0.0) < LEAST_TOPIC:
+            return []
         first = sorted(sources, key=lambda source: source.n)[:MOST_FIRST]
-        return alike_quotes(question, self.sentences.alike(question, sentences_of(first), ALIKE), MAX_QUOTED)
+        return alike_quotes(self.sentences.alike(question, sentences_of(first), ALIKE), MAX_QUOTED)
 
     def _prose_beside(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit

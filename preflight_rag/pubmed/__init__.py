@@ -12,8 +12,20 @@ results:
 
 from __future__ import annotations
 
-from preflight_rag.pubmed.client import NCBI_URL, EntrezClient, Spacing
-from preflight_rag.pubmed.fetch import FetchResult, fetch_documents
-from preflight_rag.pubmed.replies import SearchReply
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from preflight_rag.pubmed.client import NCBI_URL, EntrezClient, Spacing
+    from preflight_rag.pubmed.fetch import FetchResult, fetch_documents
+    from preflight_rag.pubmed.replies import SearchReply
 
 __all__ = ["NCBI_URL", "EntrezClient", "FetchResult", "SearchReply", "Spacing", "fetch_documents"]
+_HOME = {"FetchResult": "fetch", "fetch_documents": "fetch", "SearchReply": "replies"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the client when it is first used: a search of a library needs the ladder alone."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOME.get(name, 'client')}", __name__), name)

@@ -25,7 +25,6 @@ from preflight_rag.ingest.loaders.files import (
     unsupported,
     why_not_read,
 )
-from preflight_rag.ingest.loaders.nested_lists import with_denials
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 from preflight_rag.state.values import Document
 
@@ -102,6 +101,7 @@ def _documents(path: Path, max_bytes: int, on_page: Pages | None) -> Iterator[Do
     if name == "xml":
         name = import_module(".xml", __name__).xml_loader(path)
     module = import_module(f".{'text' if name == 'markdown' else name}", __name__)
+    with_denials = import_module(".nested_lists", __name__).with_denials  # a search needs no reader of files
     paged = {"on_page": on_page} if on_page and name in PAGED else {}
     for item in getattr(module, f"load_{name}")(path, max_bytes, **paged):
         # Pages and tables of a document stand at places of its text, which must not move.

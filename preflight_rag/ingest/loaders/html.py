@@ -25,7 +25,7 @@ from preflight_rag.text.tables import BAR, expand_spans, is_row, table_lines
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
-    from bs4.element import NavigableString, Tag
+    from bs4.element import NavigableString, PageElement, Tag
 
 _CHARSET = re.compile(
     rb"<meta[^>]{0,200}charset\s*+=\s*+(?:[\"']\s*+)?([\w-]+)|<\?xml[^>]{0,200}encoding=[\"']([\w-]+)", re.I
@@ -69,6 +69,9 @@ _NOT_SHOWN = re.compile(
 )
 """In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_LINES = frozenset((*_BLOCKS.split(), "br"))
+"""Elements that begin and end a line of the page's text."""
+_LEFT_OUT_OF_TEXT = frozenset((*_INVISIBLE, *_BOILERPLATE))
 _CITATION = re.compile(r"\[\d+\]")
 """The mark of a reference, which says where a cell is from and not what it means."""
 _NOTE_KIND = re.compile(r"\b(?:foot|end|rear)notes?\b")
@@ -268,7 +271,6 @@ def _put_inner_ones(outer: Tag, soup: BeautifulSoup, heights: dict[int, int], hi
         highest: The levels that an element may hold to stay whole.
     """
     from bs4 import Tag
-    from bs4.element import PageElement
 
     found: list[PageElement] = []
     line: list[PageElement] = []
@@ -804,23 +806,26 @@ def _table_row(line: str) -> str:
 
 
 def _visible_text(soup: BeautifulSoup) -> str:
-    """Return the page's text without navigation, one line for each block element. Changes `soup`."""
-    from bs4.element import NavigableString
+    """Return the page's text without navigation, one line for each block element.
 
-    for element in soup.find_all((*_INVISIBLE, *_BOILERPLATE)):
-        element.decompose()
-    as_they_stand = {id(text) for element in soup.find_all("pre") for text in element.find_all(string=True)}
-    for text in soup.find_all(string=True):
-        spaced = re.sub(r"\s+", " ", text)
-        if spaced != text and type(text) is NavigableString and id(text) not in as_they_stand:
-            text.replace_with(spaced)
-    for element in soup.find_all("br"):
-        element.replace_with("\n")
-    for element in soup.find_all(_BLOCKS.split()):
-        element.insert_before("\n")
-        element.insert_after("\n")
-    for element in soup.find_all(["td", "th"]):
-        if element.find_next_sibling(["td", "th"]):
-            element.insert_after(" | ")
-    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in soup.get_text().split("\n"))
+    The tree is walked, not changed: placing a line break beside an element takes as long as it has siblings.
+    """
+    from bs4.element import CData, NavigableString, Tag
+
+    pieces: list[str] = []
+    stack: list[tuple[PageElement | str, bool]] = [(soup, False)]  # with whether white space counts
+    while stack:
+        node, as_it_stands = stack.pop()
+        if isinstance(node, Tag):
+            if node.name in _LEFT_OUT_OF_TEXT:
+                continue
+            before = "\n" if node.name in _LINES else ""
+            cell = node.name in ("td", "th") and node.find_next_sibling(["td", "th"]) is not None
+            pieces.append(before)
+            stack.append((f"{' | ' if cell else ''}{before}", True))
+            inner = as_it_stands or node.name == "pre"
+            stack += [(each, inner) for each in reversed(node.contents)]
+        elif type(node) in (str, NavigableString, CData):
+            pieces.append(str(node) if as_it_stands else re.sub(r"\s+", " ", str(node)))
+    lines = (re.sub(r"[^\S\n]+", " ", line).strip() for line in "".join(pieces).split("\n"))
     return tidy("\n".join(line for line in lines if line and line.strip("| ")))
