@@ -21,10 +21,11 @@ pytestmark = pytest.mark.slow
 MEGABYTE = 1 << 20
 
 
-def pdf_that_unpacks_to(megabytes: int) -> bytes:
-    """A PDF of a few kilobytes whose one page's content is so many megabytes of spaces, compressed twice."""
+def pdf_that_unpacks_to(megabytes: int, operator: bytes = b"    ") -> bytes:
+    """A PDF of few kilobytes whose one page's content is so many megabytes of an operator, compressed twice."""
     once = zlib.compressobj(9)
-    content = b"".join(once.compress(b" " * MEGABYTE) for _ in range(megabytes)) + once.flush()
+    block = operator * (MEGABYTE // len(operator))
+    content = b"".join(once.compress(block) for _ in range(megabytes)) + once.flush()
     packed = zlib.compress(content, 9)
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
@@ -41,8 +42,9 @@ def pdf_that_unpacks_to(megabytes: int) -> bytes:
     return data + b"xref\n0 5\n0000000000 65535 f \n" + table + end
 
 
-NESTED = "<div>" * 20_000 + "text"
-"""HTML that the parser takes minutes for."""
+def endless_pdf() -> bytes:
+    """A PDF of few kilobytes in which a colour is set a hundred million times, before any word."""
+    return pdf_that_unpacks_to(400, b"0 g\n")
 
 
 def test_a_reader_that_needs_too_much_memory_is_ended_and_the_next_file_goes_on(tmp_path: Path) -> None:
@@ -56,12 +58,12 @@ def test_a_reader_that_needs_too_much_memory_is_ended_and_the_next_file_goes_on(
 
 
 def test_a_reader_that_does_not_end_is_ended_and_the_next_file_goes_on(tmp_path: Path) -> None:
-    nested, good = tmp_path / "nested.html", tmp_path / "good.txt"
-    nested.write_text(NESTED, encoding="utf-8")
+    endless, good = tmp_path / "endless.pdf", tmp_path / "good.txt"
+    endless.write_bytes(endless_pdf())
     good.write_text("Zinc shortens colds.", encoding="utf-8")
     with IsolatedLoader(silent_seconds=3) as loader:
         with pytest.raises(UnreadableDocument, match=r"found nothing for \d+ s"):
-            list(loader.load(nested))
+            list(loader.load(endless))
         assert [each.text for each in loader.load(good)] == ["Zinc shortens colds."]
 
 
@@ -78,13 +80,13 @@ def test_an_ingest_takes_in_what_lies_beside_such_a_file(tmp_path: Path, embedde
 
 
 def test_a_worker_has_no_keys_and_dies_with_its_program(tmp_path: Path) -> None:
-    nested = tmp_path / "nested.html"
-    nested.write_text(NESTED, encoding="utf-8")
+    endless = tmp_path / "endless.pdf"
+    endless.write_bytes(endless_pdf())
     program = f"""
 from pathlib import Path
 from preflight_rag.ingest.loaders.isolated import IsolatedLoader
 loader = IsolatedLoader()
-loading = loader.load(Path({str(nested)!r}), on_page=None)
+loading = loader.load(Path({str(endless)!r}), on_page=None)
 import threading
 threading.Timer(1, lambda: print(loader._worker._process.pid, flush=True)).start()
 list(loading)
