@@ -10,6 +10,7 @@ from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.text import names
 from preflight_rag.text.citations import without_marks
+from preflight_rag.text.values import QUANTITY
 from preflight_rag.text.words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
@@ -46,12 +47,6 @@ _OFFICE = re.compile(
     re.I,
 )
 """A question for the holder of an office, which an organisation, a town or a contract has and no finding does."""
-_QUANTITY = re.compile(
-    r"\b(?:sales|revenues?|income|profit|loss|earnings|margin|EPS|EBITD?A?|dividends?|costs?|expenses|price|fee|rent|debt"
-    r"|cash flow|budget|turnover|number|amount|total|share|rate|size|weight|height|length|width|depth|speed|age"
-    r"|capacity|temperature|dose)\b",
-    re.I,
-)
 _OFFICE_OF = re.compile(r"^.*\b(?:C[EFOT]O|Officer|President|Chair\w*|Director|Mayor|Head) of (?:the )?", re.I)
 """An office before the name of what has it, which are one run of capitals: "CEO of Amcor"."""
 _FIGURE = re.compile(
@@ -317,7 +312,7 @@ def _owns(name: str, subject: str) -> bool:
     A quantity does nothing and owns nothing; the capital of Georgia does.
     """
     owned = subject.startswith((f"{name}'", f"{name}’")) or f" of {name}" in subject or f" of the {name}" in subject
-    return owned and _QUANTITY.search(subject) is not None
+    return owned and QUANTITY.search(subject) is not None
 
 
 def _with_owner(message: str, question: str) -> str:
@@ -370,6 +365,9 @@ def _person_of(question: str, people: Sequence[str]) -> str:
     """Return the only person whom a question, or its answer, is about; "" if there is none or more than one."""
     # Two people and one "he": a wrong name would lead to another person's documents, so none is put in.
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
+    if _WHO.match(question):
+        # "Who is the new head of Foot Locker?" asks for a person, and what stands behind "of" is another one or a firm.
+        known = [name for name in known if not re.search(rf"\b(?:{_PREPOSITIONS}) {re.escape(name)}", question)]
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
         return named[0] if len(named) == 1 else ""

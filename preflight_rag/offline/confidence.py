@@ -27,7 +27,7 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.asked_years import of_another_year
 from preflight_rag.text.concepts import QUESTION_WORDS
-from preflight_rag.text.money import asks_money, is_no_money
+from preflight_rag.text.money import is_other_figure
 from preflight_rag.text.names import numbered_places, surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.overlap import compared_words, holds_words
@@ -278,7 +278,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             or (kind == "number" and not (figures.amounts or figures.dates))
             or (bool(_WHO.search(question)) and (not capitals or bool(_CLAUSE.search(answer))))
             or _counts_another_thing(question, figures)
-            or (asks_money(question) and is_no_money(answer))
+            or is_other_figure(question, answer)
             or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
         ),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),

@@ -26,12 +26,13 @@ from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.links import TARGET_LINE
+from preflight_rag.text.money import is_other_figure
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.quotes import is_title, plain, quotable
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.values import asked_kind, figures_of
+from preflight_rag.text.values import asked_kind, figures_of, last_question
 from preflight_rag.text.versions import newest_first, versions_lead
 from preflight_rag.text.words import STOP_WORDS, encodable, words
 
@@ -174,6 +175,8 @@ class SentenceReader:
 
     def rank(self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED) -> list[ScoredSentence]:
         """Return the `most` sentences with the largest lexical shares, scored, best first; ties in their order."""
+        import numpy as np
+
         if not sentences:
             return []
         spellings = [question, *filter(None, [other_spelling(question)])]
@@ -188,7 +191,10 @@ class SentenceReader:
         vectors = self._vectors(
             [(encodable(sentences[i].title), encodable(_without_target(sentences[i].text))) for i in chosen]
         )
-        cosines = (vectors @ _unit(self.embedder.encode_query(encodable(question)))).tolist()
+        # Of a follow-up behind the question it leans on, the last one is what a sentence is to answer.
+        last = last_question(question)
+        asked = np.mean([_unit(self.embedder.encode_query(encodable(each))) for each in {question: 0, last: 0}], axis=0)
+        cosines = (vectors @ asked).tolist()
         floor = self.embedder.unrelated_cosine
         # Cosines of unrelated texts lie far above 0 with some embedders; from that floor on they are comparable.
         similarities = [(cosine - floor) / (1 - floor) for cosine in cosines]
@@ -414,7 +420,8 @@ def nearest_quotes(
     def worth(item: ScoredSentence) -> float:
         """Return the rank score of a sentence: similar, in a relevant passage, and about the question's subject."""
         reading = readings[item.sentence.n]
-        holds = reading.best is not None and reading.best.text in item.sentence.text
+        best = reading.best.text if reading.best else ""
+        holds = bool(best) and best in item.sentence.text and not is_other_figure(fit.question, best)
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
         own = item.sentence.n, item.sentence.text
         off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))

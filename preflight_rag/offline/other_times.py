@@ -1,7 +1,8 @@
-"""Sentences about another time than the question: another day, month, or ordinal ("the third year").
+"""Sentences about another time than the question: another day, month, ordinal ("the third year"), or part of a year.
 
 In "The rent is £385 a month" nothing says that it is so in the third year, and "In the second year it rises to £400"
-says that it is not. By rule, in English; a wrong claim costs more than a missing one.
+says that it is not. Sales of a quarter are not those of the year, nor the other way round. By rule, in English; a wrong
+claim costs more than a missing one.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import re
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.tables import is_row
+from preflight_rag.text.values import QUANTITY, asked_kind
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NAMED = tuple(
@@ -34,6 +36,23 @@ _NUMBERED = re.compile(
 )
 """What is numbered in place of an ordinal: "year 2" is the second."""
 _FIRST = re.compile(r"\bfirst (?=(?:year|quarter|half|month|week|day|term|semester|phase|stage|floor|class)\b)", re.I)
+_PART = (
+    r"(?:(?:first|second|third|fourth|1st|2nd|3rd|4th|last|prior|same|previous)[ -](?:fiscal )?(?:quarter|half)"
+    r"|[QH][1-4]|[1-4][QH]|(?:three|six|nine|3|6|9)[ -]months?|(?:thirteen|twenty-six|thirty-nine|13|26|39)[ -]weeks?)"
+)
+_PART_OF_YEAR = re.compile(
+    rf"\b{_PART}\b(?: ended)?(?:,? (?:of|in|ended) (?:the )?(?:fiscal |financial )?(?:year )?(?:{_MONTH} \d{{1,2}}, )?"
+    r"(?:19|20)\d\d\b)?",
+    re.I,
+)
+"""A quarter or half with its year, which is no whole one: "the fourth quarter of fiscal 2022"."""
+_WHOLE_YEAR = re.compile(
+    r"\b(?:(?:fiscal|financial|full|whole|calendar)[ -](?:year\b|(?:19|20)\d\d)|(?:twelve|12)[ -]months?\b"
+    r"|(?:fifty-two|52)[ -]weeks?\b|(?:in|during|for|of) (?:the year )?(?:19|20)\d\d\b)",
+    re.I,
+)
+_AT_THE_END = re.compile(r"\b(?:as of|at (?:the )?(?:quarter|year|end|beginning|start|close))\b", re.I)
+"""Matches a point in time: the end of the fourth quarter is that of the year."""
 _WRITTEN = {word: str(place) for place, word in enumerate(("first", *_ORDINALS.split("|")), 1)}
 
 
@@ -48,13 +67,27 @@ def is_of_another_time(question: str, source: Source, quote: str) -> bool:
     if is_row(quote):
         return False
     placed = f"{source.title} {source.heading} {quote}"
-    if _ordinals(question) - _ordinals(placed):
+    if _ordinals(question) - _ordinals(placed) or _is_of_other_length(question, quote):
         return True
     for named in _NAMED:
         asked, stated = _found(named, question), _found(named, quote)
         if asked and stated and asked.isdisjoint(stated) and not _RANGE.search(quote):
             return True
     return False
+
+
+def _is_of_other_length(question: str, quote: str) -> bool:
+    """Return whether a figure is a quarter's where a year's is asked for, or a year's where a quarter's is."""
+    if not (asked_kind(question) == "number" or QUANTITY.search(question)) or _AT_THE_END.search(f"{question} {quote}"):
+        return False
+    asked, stated = _lengths(question), _lengths(quote)
+    return bool(asked and stated) and asked.isdisjoint(stated)
+
+
+def _lengths(text: str) -> frozenset[str]:
+    """Return which lengths of time a text names, "part" of a year and "whole"."""
+    rest = _PART_OF_YEAR.sub(" ", text)
+    return frozenset(["part"] * (rest != text) + ["whole"] * bool(_WHOLE_YEAR.search(rest)))
 
 
 def _found(pattern: re.Pattern[str], text: str) -> frozenset[str]:

@@ -13,6 +13,22 @@ _ASKS_MONEY = re.compile(
     rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_PRICE})\b(?! (?:cent(?:er|re)|list|effect))",
     re.IGNORECASE,
 )
+_ASKS_AMOUNT = re.compile(
+    r"\b(?:what (?:is|are|was|were)|how (?:much|high|large) (?:is|are|was|were))"
+    r" (?:(?!(?:of|from|for|in|with|to)\b)[\w’'.&-]{1,40} ){0,7}"
+    r"(?:sales|revenues?|income|profits?|loss(?:es)?|earnings|EBITD?A?R?|turnover|expenses|cash flows?|debts?"
+    r"|total assets)\b"
+    r"(?! (?:tax|statement|report|call|release|team|manager|from|used|made|due|per)\b)",
+    re.IGNORECASE,
+)
+"""A question whose subject is an amount of money in a company's books."""
+_RELATIVE = re.compile(
+    r"\b(?:growth|gr[eo]w|chang\w+|increas\w+|decreas\w+|decline\w*|r[io]se|f[ea]ll|margins?|per ?cent(?:age)?|rates?"
+    r"|shares?|ratio|proportion|compar\w+|driv\w+|reasons?|caus\w+|sources?|main|largest|biggest|types?|kinds?)\b|%",
+    re.IGNORECASE,
+)
+"""Words of a question about an amount that something else than an amount may answer."""
+_PERCENTAGE = re.compile(r"\d\s?(?:%|per ?cent\b|percentage points?\b)", re.IGNORECASE)
 _CURRENCY = re.compile(
     r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|yuan|renminbi|won|lira|rubles?|roubles?|pesos?|reais|rand|shekels?|dirhams?|forint|zloty|z\u0142oty|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
     r"|INR|CAD|AUD|SEK|NOK|DKK|PLN|free|nothing|gratis)\b|\d ?p\b",
@@ -37,6 +53,18 @@ _PRICED = re.compile(
 def asks_money(question: str) -> bool:
     """Return whether a question asks for an amount of money."""
     return bool(_ASKS_MONEY.search(question))
+
+
+def is_other_figure(question: str, answer: str) -> bool:
+    """Return whether a question asks for an amount of money and the answer is surely none.
+
+    Of what is in a company's books, such as its sales, neither a percentage nor an answer without a figure is one.
+    """
+    if asks_money(question):
+        return is_no_money(answer)
+    is_amount = _ASKS_AMOUNT.search(question) is not None and _RELATIVE.search(question) is None
+    has_figure = any(map(str.isdigit, answer)) and not _PERCENTAGE.search(answer)
+    return is_amount and not has_figure and not _CURRENCY.search(answer)
 
 
 def is_no_money(answer: str) -> bool:

@@ -56,6 +56,13 @@ _ASKS_NUMBER = re.compile(
     r"capacity|cost|price|age) of\b",
     re.I,
 )
+QUANTITY = re.compile(
+    r"\b(?:sales|revenues?|income|profit|loss|earnings|margin|EPS|EBITD?A?|dividends?|costs?|expenses|price|fee|rent|debt"
+    r"|cash flow|budget|turnover|number|amount|total|share|rate|size|weight|height|length|width|depth|speed|age"
+    r"|capacity|temperature|dose)\b",
+    re.I,
+)
+"""Words for what is measured or counted, which a question asks for without "how much": "what was net income"."""
 _ASKS_VERDICT = re.compile(
     r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|might|must)\b", re.I
 )

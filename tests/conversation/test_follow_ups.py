@@ -22,6 +22,13 @@ ADULTS = "What is the normal heart rate of adults?"
             "and for a full plot?",
             "How much was the rent for a full plot in 2023?",
         ),
+        (
+            ["Who will be the new CEO of Foot Locker?"],
+            "How old is she?",
+            "Who will be the new CEO of Foot Locker? How old is she?",
+        ),
+        (["Who was the wife of John Smith?"], "Was she ill?", "Who was the wife of John Smith? Was she ill?"),
+        (["Who is Iwan Roberts?"], "Where was he born?", "Where was Iwan Roberts born?"),
         (["Who is the chair?"], "And Daniel Okafor, what does he do?", "What does Daniel Okafor do?"),
         ([], "Mill Hall, how large is it?", "How large is Mill Hall?"),
         (["How is pneumonia treated?"], "and in children?", "How is pneumonia treated in children?"),

@@ -21,6 +21,10 @@ def is_another(question, text):
         ("What is the rent in the first year?", "In the second year the rent rises to £400."),
         ("When does the pool close on Sunday?", "On Saturdays the pool closes at 20:00."),
         ("How many people came in May?", "In June 400 people came."),
+        ("What were net sales in fiscal 2021?", "Net sales were $2.7 billion in the fourth quarter of fiscal 2021."),
+        ("What was the revenue in 2021?", "Revenue for the three months ended March 31, 2021 was £4 million."),
+        ("How much did it spend in the fourth quarter?", "During fiscal 2022, it spent $900 million."),
+        ("How much did it spend in Q4?", "For the full year it spent $900 million."),
     ],
 )
 def test_another_day_month_or_ordinal_is_another_time(question, text):
@@ -41,6 +45,12 @@ def test_another_day_month_or_ordinal_is_another_time(question, text):
         ("What time does it open on December 24th?", "On 24 December it opens at 10:00."),
         ("How many frames per second does it record?", "The camera records 60 fps."),
         ("What is the rent in the second year?", "Year 2: the rent is £400 a month."),
+        ("What were net sales in 2021?", "Sales were £3 m in the first quarter and £9 m for the full year 2021."),
+        ("How many shops had it at the end of 2021?", "At the end of the fourth quarter of 2021 it had 40 shops."),
+        ("Who was appointed in 2022?", "In the fourth quarter of 2022 Ada Orr was appointed."),
+        ("How many shops did it open in 2021?", "It opened 4 shops."),
+        ("What was the profit in the fourth quarter of 2022?", "Profit of the fourth quarter of 2022 was £4."),
+        ("What is the rate for three months?", "The rate for 3 months is £90."),
         ("Who won the second prize?", "The second prize went to Ada Orr."),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.money import asks_money, is_no_money
+from preflight_rag.text.money import asks_money, is_no_money, is_other_figure
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,22 @@ def test_whether_an_amount_of_money_is_asked_for(question, asks):
 )
 def test_whether_an_answer_is_surely_no_amount_of_money(answer, none):
     assert is_no_money(answer) is none
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_other"),
+    [
+        ("What were net sales in 2021?", "39.0%", True),
+        ("What was the net income of Amcor?", "13.9 percent of sales", True),
+        ("How much does the course cost?", "23 people", True),
+        ("What were Amcor's net sales in 2021?", "gross profit", True),
+        ("What is the main source of income?", "rent", False),
+        ("What was the income from?", "rent", False),
+        ("What were net sales in 2021?", "$8.6 billion, up 18.3%", False),
+        ("What was the growth of net sales?", "18.3%", False),
+        ("What share of sales was online?", "39.0%", False),
+        ("Who buys?", "39.0%", False),
+    ],
+)
+def test_whether_an_answer_is_another_kind_of_figure(question, answer, is_other):
+    assert is_other_figure(question, answer) is is_other
