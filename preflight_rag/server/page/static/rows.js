@@ -49,6 +49,10 @@ function tables(rows, answered) {
     const cell = box.querySelector("td:has(mark)");
     if (cell) box.scrollLeft = cell.offsetLeft + cell.offsetWidth - box.clientWidth;
   });
+  // The edge behind which further columns are fades out, as not every system shows a bar to scroll by.
+  const fade = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+  box.addEventListener("scroll", fade, { passive: true });
+  new ResizeObserver(fade).observe(box);
   return box;
 }
 
