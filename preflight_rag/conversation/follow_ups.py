@@ -367,7 +367,8 @@ def _person_of(question: str, people: Sequence[str]) -> str:
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
     if _WHO.match(question):
         # "Who is the new head of Foot Locker?" asks for a person, and what stands behind "of" is another one or a firm.
-        known = [name for name in known if not re.search(rf"\b(?:{_PREPOSITIONS}) {re.escape(name)}", question)]
+        before = {name: question[: question.find(name)].split()[-1:] for name in known}
+        known = [name for name in known if not re.fullmatch(_PREPOSITIONS, " ".join(before[name]), re.I)]
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
         return named[0] if len(named) == 1 else ""
