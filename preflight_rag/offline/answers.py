@@ -57,6 +57,7 @@ from preflight_rag.offline.found_answers import (
 )
 from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed, whole_parts
+from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
@@ -209,6 +210,8 @@ class JudgedAnswers:
         may_claim = self._fit.may_claim(source.n, quote)
         if counts_another(question, answer):
             return "counted"
+        if is_too_wide(question, quote, answer.text):
+            return "wide"
         if (
             # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
             quote.endswith(("?", "？"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from preflight_rag.offline.narrow_questions import is_of_other_rate
 from preflight_rag.text.money import asks_money, may_be_money
 from preflight_rag.text.tables import has_no_value
 from preflight_rag.text.values import DATE, Kind
@@ -62,6 +63,8 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
     """
     if has_no_value(cell):
         return True
+    if is_of_other_rate(question, labels, cell, must_name=True):
+        return False
     has_digits = any(map(str.isdigit, cell))
     if kind == "name":
         if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):

@@ -63,6 +63,10 @@ _RANGE_BEGINS = re.compile(
     r"\b(?:from|between) (?P<first>\d[\w.:,]*(?: [A-Z][a-z]{2,8})?(?: \d{4})?|[A-Z][a-z]{2,8} \d{1,2}(?:, \d{4})?)"
     r" (?:to|until|till|through|and) $"
 )
+_QUALIFIED = re.compile(
+    r"(?<![^\s(:|])(?P<words>[-−]|(?i:up to|about|around|approximately|roughly|almost|nearly|at (?:least|most)"
+    r"|(?:no|not) (?:more|less|fewer|later|earlier) than|(?:more|less|fewer) than|circa|c\.|ca\.) [$€£¥]?)$"
+)
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
@@ -244,11 +248,19 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
 
 
 def _from_its_beginning(text: str, span: Span) -> Span:
-    """Return a span that ends a range, such as "20 November" after "from 9 to ", extended to the range's beginning."""
-    before = _RANGE_BEGINS.search(text, max(0, span.start - _LONGEST_RANGE), span.start)
-    if before is None or not has_figure(span.text):
+    """Return a span with the beginning that it cannot do without.
+
+    This is the first part of a range, such as "from 9" before "to 20 November", a minus sign, or the words that make a
+    figure a limit or a guess: "up to", "about".
+    """
+    if not has_figure(span.text):
         return span
-    start = before.start("first")
+    begin = max(0, span.start - _LONGEST_RANGE)
+    before = _RANGE_BEGINS.search(text, begin, span.start)
+    qualified = _QUALIFIED.search(text, begin, span.start)
+    if before is None and qualified is None:
+        return span
+    start = before.start("first") if before else qualified.start("words") if qualified else span.start
     return replace(span, start=start, text=text[start : span.end])
 
 

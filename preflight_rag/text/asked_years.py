@@ -78,10 +78,15 @@ def by_year(
     return list(quotes), other_years(sorted(asked)) if is_said else lead
 
 
+def names_bound(question: str) -> bool:
+    """Return whether a question names a year as a bound: "since 1995"."""
+    return _BOUND.search(question) is not None
+
+
 def _of_one_year(question: str) -> set[int]:
     """Return the years that a question is about; none if it asks for a date, or names a year as a bound."""
     question = last_question(question)
-    return set() if _BOUND.search(question) or asked_kind(question) == "date" else years(question)
+    return set() if names_bound(question) or asked_kind(question) == "date" else years(question)
 
 
 def _of_title(title: str) -> set[int]:

@@ -137,6 +137,7 @@ UNCLAIMED = {
     "fragment": "The message is no whole question, and what it changes in the one before it is not clear.",
     "changed": "The likeliest answer, “{answer}”, stands in a sentence that a later document changes.",
     "counted": "The likeliest answer, “{answer}”, counts something else than what is asked for.",
+    "wide": "The likeliest answer, “{answer}”, is not for the time, side or case that is asked for.",
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",
     "several_meanings": "Passages spell out “{answer}” differently.",
     "compared": "Documents answer differently, or not surely enough for a claim.",
