@@ -12,7 +12,7 @@ from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
-from preflight_rag.text.asked_years import by_year
+from preflight_rag.text.asked_years import by_year, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
 from preflight_rag.text.quotes import quotable
@@ -71,6 +71,10 @@ def as_evidence(
         # Other documents are no versions: they would stand under a line that is not so of them.
         quotes = _of_versions(question, (ordered[0], *replaced), quotes)
         ordered = [source for source in ordered if source.n in quotes]
+        # A question that names a year asks for the version of that year alone.
+        of_year = [source for source in ordered if is_titled_by_year(question, source.title)]
+        ordered = of_year or ordered
+        quotes = {source.n: quotes[source.n] for source in ordered}
         replaced = ordered[1:]
     lead = SEVERAL if len(quotes) > 1 else CLOSEST
     in_order, of_years = by_year(question, sources, list(quotes.items()), lead)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
+from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
 from preflight_rag.text.quotes import quote_around
@@ -172,6 +173,9 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
 
 
 _CLAUSE = re.compile(r"[^,;]+(?:,\d[^,;]*)*")
+_OF_YEAR = re.compile(r" (?:in|for|during|of) (?:the year )?(?:19|20)\d\d\b", re.IGNORECASE)
+CELL_WORTH = 0.95
+"""Least probability that a context answers where a cell of its table is named by row and column. A guess."""
 LEAST_NAMED = 0.6
 """Least share of a question's words that a row of a table has which answers it. A guess."""
 
@@ -187,7 +191,12 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
     """
     kind, name = asked_kind(question), surface_name(question)
     answers: list[ContextAnswer] = []
-    spans = [span for span in passage.spans if _is_named(question, source, span)]
+    # The reader takes the likeliest figure near a table; row and column say which one is asked for.
+    cell = _cell_of(question, source)
+    if cell is not None:
+        terms_of_row = frozenset(words(cell.quote))
+        answers.append(ContextAnswer(_typed(cell.cell, kind), cell.quote, cell.quote, terms_of_row))
+    spans = [] if cell else [span for span in passage.spans if _is_named(question, source, span)]
     least = max(0.0, spans[0].margin - behind) if spans else 0.0
     for place, span in enumerate(_latest_first(source.text, spans, kind, question)):
         if place and (span.margin < least or (kind == "number" and _of_another_thing(question, source, span))):
@@ -197,6 +206,7 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
             answers.append(_around(source.text, span, answer))
     terms, proper, _ = _terms(source, frozenset(words(question)), frozenset(words(name)))
     answerable = round(sum(passage.verdict[:2]), 4) if kind == "verdict" and passage.verdict else passage.answerable
+    answerable = max(answerable, CELL_WORTH) if cell else answerable
     return ContextReading(
         tuple(answers),
         _distinctive(
@@ -212,6 +222,15 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
         answerable=answerable,
         typed=kind not in ("date", "number") or (bool(answers) and answers[0].value.kind == kind),
     )
+
+
+def _cell_of(question: str, source: Source) -> TableAnswer | None:
+    """Return the cell of a context that a question names, whatever the year: another version has that of its own."""
+    for asked in dict.fromkeys((question, _OF_YEAR.sub("", question))):
+        cell = table_answer(asked, [source])
+        if cell is not None and cell.share >= LEAST_NAMED:
+            return cell
+    return None
 
 
 def _is_named(question: str, source: Source, span: Span) -> bool:

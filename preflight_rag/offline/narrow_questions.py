@@ -23,6 +23,7 @@ _FREQUENCY = re.compile(
 )
 _RATE = re.compile(
     r"(?:\b(?:an?|per|each|every) |/ ?)(?P<unit>hour|day|night|week|month|quarter|year|annum)\b"
+    r"|\b(?:working|standard|normal|full) (?P<working>day|week|month|year)\b"
     r"|\b(?P<adverb>hourly|daily|nightly|weekly|monthly|quarterly|yearly|annual(?:ly)?)\b",
     re.IGNORECASE,
 )
@@ -72,14 +73,15 @@ def is_of_other_rate(question: str, quote: str, answer: str, *, must_name: bool 
     if _HOW_OFTEN.search(question):
         return not _FREQUENCY.search(stated if must_name else answer)
     asked, named = _rates(question), _rates(stated)
-    if not asked or not (asked_kind(question) == "number" or QUANTITY.search(question)):
+    kind = asked_kind(question)
+    if not asked or kind == "date" or not (must_name or kind == "number" or QUANTITY.search(question)):
         return False
     return asked.isdisjoint(named) and (must_name or bool(named))
 
 
 def _rates(text: str) -> frozenset[str]:
     """Return the units of time that a text counts by: of "£700 a month" it is "month"."""
-    found = [(match["unit"] or match["adverb"]).casefold() for match in _RATE.finditer(text)]
+    found = [(match["unit"] or match["working"] or match["adverb"]).casefold() for match in _RATE.finditer(text)]
     return frozenset(_UNITS.get(each) or each.removesuffix("ly") for each in found)
 
 

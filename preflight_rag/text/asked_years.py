@@ -32,6 +32,11 @@ def of_another_year(question: str, title: str, sentence: str) -> bool:
     return not any(min(named) < year < max(named) for year in asked)
 
 
+def is_titled_by_year(question: str, title: str) -> bool:
+    """Return whether a document's title names the year that a question is about, as "Price list 2024" does."""
+    return bool(_of_one_year(question) & _of_title(title))
+
+
 def gives_year(question: str, source: Source, sentence: str) -> bool:
     """Return whether a sentence is about the question's year, and its passage contains the question's names.
 

@@ -118,3 +118,12 @@ def test_any_span_of_any_text_is_quoted_verbatim(text, data):
     end = data.draw(st.integers(start + 1, len(text)))
     found = read(text, Span(start, end, text[start:end], 1.0))
     assert all(answer.quote in text for answer in found.answers)
+
+
+@pytest.mark.parametrize("year", ["2025", "2024"])
+def test_the_named_cell_of_a_table_goes_before_a_likelier_figure_beside_it(year):
+    text = "Service: Follow-up consultation | Dog: £30 | Cat: £28\n\nOut-of-hours consultation: £205 for any animal."
+    question = f"How much is a follow-up consultation for a cat in {year}?"
+    found = read(text, span(text, "£205", 6.0), question=question, title="Price list 2025", p=0.4)
+    assert (found.value.text, found.answerable) == ("£28", 0.95)
+    assert found.answers[0].quote == text.split("\n")[0]

@@ -17,6 +17,7 @@ VOTES = "Rejected, three votes to two."
     [
         ("How often did the old machine fail?", "The machine failed again on 3 September.", "on 3 September"),
         ("How many hours a day does he work?", WEEK, "37.5 hours"),
+        ("How many hours a day does he work?", "The working week is 37.5 hours.", "37.5 hours"),
         ("What is the monthly fee?", "The fee is £120 a year.", "£120"),
         ("When did the employment end?", "The employment began on 1 June 2022.", "1 June 2022"),
         ("When does the lease end?", "The tenant may end the lease on 31 March 2026.", "31 March 2026"),
@@ -59,6 +60,8 @@ def test_nothing_is_missing(question, quote, answer):
     [
         ("What is the monthly rent in 2024?", "25800", "2024", "2024 Rent Mill Lane", False),
         ("What is the monthly rent in 2024?", "2150", "2024", "2024 Rent a month", True),
+        ("What were the monthly wages in 2024?", "258900", "2024", "2024 Wages", False),
+        ("When is the monthly meeting?", "3 May", "Date", "Date Meeting", True),
         ("What was the rent in 2024?", "25800", "2024", "2024 Rent Mill Lane", True),
         ("How often is Nair on duty?", "24 March", "Week from", "Week from Nair", False),
         ("How often is it cleaned?", "2 times a week", "Cleaning", "Cleaning Tank", True),
