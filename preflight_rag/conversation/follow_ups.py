@@ -153,7 +153,7 @@ _DOCUMENT = re.compile(
     re.I,
 )
 """Words for documents: "what about in the contract?" may mean another one than the last answer cites."""
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _GENERAL = re.compile(
     r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
     r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
@@ -514,7 +514,7 @@ def new_names(message: str) -> list[str]:
     clause = _CLAUSE.match(rest)
     topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
     names = _names_in(rest if clause else f"and {rest}")
-    return [*names, *_YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
+    return [*names, *YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
 
 
 def points_nowhere(question: str) -> bool:
