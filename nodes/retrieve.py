@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import new_names
+from preflight_rag.conversation.follow_ups import YEAR, new_names
 from preflight_rag.library.search.reading_order import likeliest, may_choose
 from preflight_rag.library.search.retrieval import Retrieval, retrieve_passages
 from preflight_rag.models.planning import plan_note
@@ -85,8 +85,13 @@ def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
 
     continued = state.get("continued") or []
     retrieval = found_in(continued or state.get("within") or [])
-    if continued and not _speaks_of(retrieval, new_names(state.get("question", ""))):
-        retrieval = found_in([])
+    names = new_names(state.get("question", "")) if continued else []
+    if continued and not _speaks_of(retrieval, names):
+        return found_in([])
+    if years := _other_years(retrieval, names):
+        everywhere = found_in([])
+        if _has_edition(everywhere, retrieval, years):
+            return everywhere
     return retrieval
 
 
@@ -108,6 +113,23 @@ def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
     text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
     present = frozenset(words(text))
     return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
+
+
+def _other_years(retrieval: Retrieval, names: Sequence[str]) -> frozenset[str]:
+    """Return the years among a follow-up's new names if the document before has other years in its title."""
+    titled = frozenset(YEAR.findall(" ".join(candidate.passage.title for candidate in retrieval.chosen)))
+    asked = frozenset(name for name in names if YEAR.fullmatch(name))
+    return asked - titled if titled else frozenset()
+
+
+def _has_edition(everywhere: Retrieval, before: Retrieval, years: frozenset[str]) -> bool:
+    """Return whether a document was found whose title is that of the document before, but for one of these years.
+
+    "Price list 2025" may mention 2024, and yet "and in 2024?" means "Price list 2024".
+    """
+    titles = {YEAR.sub("", candidate.passage.title) for candidate in before.chosen}
+    found = (candidate.passage.title for candidate in everywhere.chosen)
+    return any(years.intersection(YEAR.findall(title)) and YEAR.sub("", title) in titles for title in found)
 
 
 def _within(settings: Settings, documents: Sequence[str]) -> Settings:

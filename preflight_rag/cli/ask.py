@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from preflight_rag.cli import show
 from preflight_rag.cli.main import (
@@ -39,7 +40,31 @@ CHAT_HELP = """Ask in plain words, also about the answer before ("And in 2021?",
 Ctrl-C stops an answer. preflight chat --explain shows how each one was found."""
 
 
-@app.command(epilog='Example: preflight ask "What is the boiling point of water?" --library my-library')
+class OneText(TyperCommand):
+    """A command with one text in plain words, which says so where the shell split a text without quotation marks."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what `TyperCommand` returns; exit with one line where several words were given.
+
+        Raises:
+            typer.Exit: Several words were given without quotation marks.
+        """
+        ctx.allow_extra_args = True
+        rest: list[str] = super().parse_args(ctx, args)
+        if not ctx.args:
+            return rest
+        name = self.params[0].name or ""
+        given = [str(ctx.params[name]), *ctx.args]
+        if any(" " in word for word in given):
+            # One of them had its quotation marks: the others are no words of it.
+            ctx.fail(f"Got unexpected extra argument(s) ({' '.join(ctx.args)})")
+        text = " ".join(given)
+        quoted = shlex.quote(text) if set(text) & set('"$`\\!') else f'"{text}"'
+        typer.echo(f"preflight: Put the {name} in quotation marks: {ctx.command_path} {quoted}", err=True)
+        raise typer.Exit(2)
+
+
+@app.command(cls=OneText, epilog='Example: preflight ask "What is the boiling point of water?" --library my-library')
 @command
 @with_settings(*TURN)
 def ask(
@@ -212,7 +237,7 @@ def _turn(preflight: Preflight, question: str, thread: str, *, explain: bool = F
     show.answer(answer, explain=explain, with_text=False)
 
 
-@app.command(epilog='Example: preflight search "boiling point" --library my-library --json')
+@app.command(cls=OneText, epilog='Example: preflight search "boiling point" --library my-library --json')
 @command
 @with_settings(*SEARCH)
 def search(

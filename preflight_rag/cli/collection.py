@@ -90,7 +90,7 @@ def ingest(
 ) -> None:
     """Add or update documents; unchanged ones are skipped, and one bad file stops nothing.
 
-    Where a file or a record could not be taken in, the others are, and the exit status is 1.
+    Exit status 1: nothing was read, or a file or record was not, and the others are stored.
     Ctrl-C ends it after what is in hand: what was done is kept, and the same command goes on.
     """
     from preflight_rag.library.opening import open_library
@@ -106,10 +106,13 @@ def ingest(
         show.as_json(report.to_json())
     else:
         show.ingested(report, library, passages, names=names, details=details)
+    if not library.is_there():
+        show.echo(f"nothing could be read: no library was made at {library}", err=True)
     if report.stopped:
         raise typer.Exit(130)
     if report.failed:
         show.refused(report, library)
+    if report.failed or not library.is_there():
         raise typer.Exit(1)
 
 

@@ -274,7 +274,6 @@ def ingested(report: IngestReport, library: LibraryPlace, passages: int, *, name
     _passed_over(report.passed_over, names=names)
     _read(report.read, details=details)
     if not library.is_there():
-        echo(f"nothing could be read: no library was made at {library}")
         return
     echo(f"{library} now holds {passages:,} passage{'s' if passages != 1 else ''}.")
     if passages:

@@ -14,6 +14,7 @@ from preflight_rag.text.values import QUANTITY
 from preflight_rag.text.words import words
 
 _PREPOSITIONS = "in|of|for|at|on|with|after|during|among|from|under|to|by"
+_HEAD = re.compile(rf"\b(?:{_PREPOSITIONS})\b", re.I)
 _LEAD_IN = re.compile(r"(?:(?:ok(?:ay)?|and|but|so|or|then|also|what about|how about)\b[\s,]*)+", re.I)
 _CLAUSE = re.compile(
     rf"(?:(?:{_PREPOSITIONS})\s+)?(?:who|whom|whose|what|when|where|which|why|how)\b"
@@ -112,6 +113,12 @@ _SUBJECT = re.compile(
     re.I,
 )
 """The subject of a question about one thing: "What was [the annual dividend of 2023]?"."""
+_EVENT = re.compile(
+    r"(?P<thing>(?:when|where) (?:is|was|are|were) [^?]{1,200}(?<! the)(?<! a)(?<! an))"
+    r" (?:[a-z]{2,20}ed|sent|built|sold|paid)$",
+    re.I,
+)
+"""A question about what happened to a thing: "when was [order 77120] delivered", not "when was the shed"."""
 _OPENING = re.compile(
     rf"(?:(?P<at>{_PREPOSITIONS}) )?(?:(?:how (?:many|much)|which|what) (?P<noun>(?:{_NO_VERB}[\w'’-]+ ){{1,6}}?)"
     rf"|(?:who|what|when|where|why|how|how (?:long|far|old)) )(?=(?:{_AUXILIARY})\b)",
@@ -153,7 +160,7 @@ _DOCUMENT = re.compile(
     re.I,
 )
 """Words for documents: "what about in the contract?" may mean another one than the last answer cites."""
-_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _GENERAL = re.compile(
     r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
     r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
@@ -164,6 +171,13 @@ LONGEST_NAME = 100
 """Characters of a name that takes the place of a pronoun; a longer run of capitals is none. A guess."""
 MOST_GENERAL = 3
 """Content words up to which such a question leans on the one before it; a guess."""
+_DAY = re.compile(
+    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december|\d[\w./-]*",
+    re.I,
+)
+_ARTICLE = re.compile(rf"\ban? [\w-]{{1,40}}(?=$| (?:{_PREPOSITIONS})\b)", re.I)
+"""An article and one noun: "a cat" of "put a cat to sleep", not of "a cat food"."""
 _SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
 """Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
 
@@ -290,7 +304,7 @@ def _named(message: str, question: str, people: Sequence[str]) -> str:
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
     if not thing:
         return message
-    subject = _SUBJECT.match(question.rstrip(" ?.!"))
+    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME]
     if subject and len(own) == 1 and _acts(message, thing) and _owns(own[0], subject["subject"]):
@@ -456,6 +470,14 @@ def _like(stem: str, fragment: str) -> str:
 def _replaced(question: str, fragment: str) -> str:
     """Return the question with the fragment in place of the phrase that it replaces; "" if there is none."""
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
+    heads = [match[0].casefold() for match in _HEAD.finditer(fragment)]
+    tails = list(_HEAD.finditer(stem))[-len(heads) :] if len(heads) > 1 and _HEAD.match(fragment) else []
+    if tails and [match[0].casefold() for match in tails] == heads:
+        # "in the week of 24 March" replaces "in the week of 17 March" to its end.
+        return f"{stem[: tails[0].start()]}{fragment}?"
+    articles = re.findall(r"\ban? ", stem, re.I)
+    if len(articles) == 1 and re.fullmatch(r"an? [\w-]+(?: [\w-]+)?", fragment, re.I) and (a := _ARTICLE.search(stem)):
+        return f"{stem[: a.start()]}{fragment}{stem[a.end() :]}?"
     phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
     alike = phrase is not None and bool(_PEOPLE.search(phrase[3])) and bool(_PEOPLE.search(fragment))
     new = re.match(rf"({_PREPOSITIONS})\s", fragment, re.I)
@@ -474,12 +496,17 @@ def _replaced(question: str, fragment: str) -> str:
     if phrase and alike:
         return f"{phrase[1]}{phrase[2]} {fragment}?"
     name = _NAME_AT_END.search(stem)
-    if name and fragment[:1].isupper():
+    if name and fragment[:1].isupper() and _is_day(name[0]) == _is_day(fragment):
         return f"{stem[: name.start()]}{fragment}?"
-    own = _names_in(stem)
+    own = [each for each in _names_in(stem) if _is_day(each) == _is_day(fragment)]
     if len(own) == 1 and fragment[:1].isupper():
         return f"{stem.replace(own[0], fragment, 1)}?"
     return ""
+
+
+def _is_day(name: str) -> bool:
+    """Return whether a name is a day, a month, a date or a number."""
+    return all(_DAY.fullmatch(word) for word in name.split())
 
 
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
@@ -514,7 +541,7 @@ def new_names(message: str) -> list[str]:
     clause = _CLAUSE.match(rest)
     topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
     names = _names_in(rest if clause else f"and {rest}")
-    return [*names, *_YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
+    return [*names, *YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
 
 
 def points_nowhere(question: str) -> bool:

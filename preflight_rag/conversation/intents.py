@@ -183,6 +183,10 @@ _AFTER = re.compile(
 )
 _FILLER = re.compile(r"(?:please|then|now|well|so|oh|um+|uh|ah|and|also|anyway)(?:\s+please)?", re.IGNORECASE)
 _CLAUSES = re.compile(r"(?<![.!?;…])[.!?;…]++(?=\s|$)|,\s+|(?<!\s)\s++[-–—]\s+|\n+")
+_AGREEING = frozenset("👍👌👏🙌🙏🤝💪💯🎉🥳🤩🤗🙂☺✅✔☑❤🧡💛💚💙💜🔥⭐🌟✨🆗") | frozenset(
+    map(chr, range(0x1F600, 0x1F610))
+)
+"""Signs and smiling faces that agree; any other picture, such as that of a dog, asks and means nothing."""
 LONGEST_COURTESY = 200
 """Characters at the end of a clause that are looked through for polite words; a guess."""
 LONGEST_TALK = 1_000
@@ -206,7 +210,8 @@ def recognise_talk(message: str) -> Talk | None:
         return None
     clauses = _clauses(message)
     if not any(c.isalnum() for c in message):
-        return Talk("assent" if any(unicodedata.category(c) == "So" for c in message) else "other")
+        signs = {c for c in message if unicodedata.category(c) == "So"}
+        return Talk("assent" if signs and signs <= _AGREEING else "other")
     if not clauses:
         return None
     found = [_talk(clause) for clause in clauses]

@@ -252,6 +252,34 @@ def test_a_mistake_is_one_clear_line(run, own_folder, arguments, status, says):
     assert not isinstance(result.exception, Exception) or isinstance(result.exception, SystemExit)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["ask", "Who", "is", "the", "landlord"], 'Put the question in quotation marks: {} ask "Who is the landlord"'),
+        (["ask", "Who", "--json", "signed", "it?"], 'Put the question in quotation marks: {} ask "Who signed it?"'),
+        (["ask", "Whose", "$5"], "Put the question in quotation marks: {} ask 'Whose $5'"),
+        (["search", "boiling", "point"], 'Put the query in quotation marks: {} search "boiling point"'),
+    ],
+)
+def test_words_without_quotation_marks_are_one_clear_line(arguments, line):
+    result = CliRunner().invoke(app, arguments, prog_name="preflight")
+    assert (result.exit_code, result.stderr) == (2, f"preflight: {line.format('preflight')}\n")
+
+
+def test_an_argument_too_many_beside_a_text_with_quotation_marks_is_no_part_of_it(run):
+    result = run("ask", "Who is the landlord?", "my-library")
+    assert (result.exit_code, "unexpected extra argument(s) (my-library)" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"]])
+def test_an_ingest_that_reads_nothing_and_makes_no_library_fails(run, tmp_path, extra):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/program.exe").write_bytes(b"MZ")
+    result = run("ingest", tmp_path / "folder", "--library", tmp_path / "library", *extra)
+    assert (result.exit_code, result.stderr.count("nothing could be read: no library was made")) == (1, 1)
+    assert not (tmp_path / "library").exists()
+
+
 @pytest.mark.slow
 def test_an_empty_library_is_one_clear_line(run, tmp_path):
     (tmp_path / "empty").mkdir()

@@ -202,6 +202,19 @@ def test_people_are_read_off_the_headline_or_else_the_first_quote():
         ("When is the annual meeting?", "And the summer party?", "When is the summer party?"),
         ("What were the sales in 2021?", "And the costs?", "What were the costs in 2021?"),
         ("What does the plan cost?", "And the deposit?", "What does the plan cost? And the deposit?"),
+        ("Who works in the week of 17 March?", "And in the week of 24 March?", "Who works in the week of 24 March?"),
+        ("When is Mill Lane open on Friday?", "And Thornbury Road?", "When is Thornbury Road open on Friday?"),
+        ("When is Mill Lane open on Friday?", "And Sunday?", "When is Mill Lane open on Sunday?"),
+        ("What was the rent for Mill Lane in 2023?", "And Kiln Road?", "What was the rent for Kiln Road in 2023?"),
+        ("When was order 77120 delivered?", "How much did it cost?", "How much did order 77120 cost?"),
+        ("When was the shed?", "How much did it cost?", "When was the shed? How much did it cost?"),
+        ("How much does it cost to put a cat to sleep?", "And a dog?", "How much does it cost to put a dog to sleep?"),
+        ("How much is a consultation?", "And a nail clip?", "How much is a nail clip?"),
+        (
+            "How much is a consultation for a cat?",
+            "And a nail clip?",
+            "How much is a consultation for a cat? And a nail clip?",
+        ),
     ],
 )
 def test_another_thing_takes_the_place_of_the_one_that_was_asked_for(question, message, expected):

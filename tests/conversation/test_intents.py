@@ -207,3 +207,19 @@ def test_every_kind_of_talk_has_a_pattern():
         *("greeting", "thanks", "goodbye", "wellbeing", "assent", "identity", "abilities"),
         *("source", "sources", "asked", "questions", "repeat", "summary", "shorter", "restyle"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("🐶🐱", "other"),
+        ("👍🐶", "other"),
+        ("😢", "other"),
+        ("👍🏽", "assent"),
+        ("🙂", "assent"),
+        ("❤️", "assent"),
+        ("?!", "other"),
+    ],
+)
+def test_only_a_picture_that_agrees_is_assent(message, kind):
+    assert recognise_talk(message).kind == kind

@@ -6,8 +6,9 @@ import pytest
 from langgraph.runtime import Runtime
 from word_reader import WordReader
 
+from preflight_rag.conversation.follow_ups import new_names
 from preflight_rag.models.reading.extractive_reader import PassageReading
-from preflight_rag.nodes.retrieve import retrieve
+from preflight_rag.nodes.retrieve import _has_edition, _other_years, retrieve
 from preflight_rag.state.context import Context, Settings
 
 QUERY = {"queries": ["How hot is the planet Venus?"]}
@@ -73,6 +74,23 @@ async def test_a_follow_up_that_names_something_else_is_searched_for_everywhere(
     state = {**QUERY, "question": "And for Foot Locker?", "continued": [document]}
     update = await retrieve(state, Runtime(context=Context(library=library)))
     assert [ref["id"] for ref in update["passage_refs"]] == [ref["id"] for ref in found["passage_refs"]]
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "found", "is_other"),
+    [
+        ("Price list 2025", "And in 2024?", "Price list 2024", True),
+        ("Price list 2025", "And in 2024?", "Minutes 2024", False),
+        ("Price list 2025", "And in 2025?", "Price list 2024", False),
+        ("Price list", "And in 2024?", "Price list 2024", False),
+    ],
+)
+def test_a_year_of_another_edition_widens_the_search(before, asked, found, is_other):
+    def of(title):
+        return SimpleNamespace(chosen=[SimpleNamespace(passage=SimpleNamespace(title=title))])
+
+    years = _other_years(of(before), new_names(asked))
+    assert (bool(years) and _has_edition(of(found), of(before), years)) is is_other
 
 
 async def test_of_a_slow_models_few_passages_a_reading_chooses_among_all_that_were_asked_for(library):
