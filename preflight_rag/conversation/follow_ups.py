@@ -75,6 +75,7 @@ _BARE_SUBJECT = re.compile(
 _RESEARCHERS = re.compile(
     r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
 )
+_THERE_IS = re.compile(r" (?:is|are|was|were) there\W*$", re.I)
 _IMPERSONAL = re.compile(r"\bit (?:takes?\b|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
 _PEOPLE = re.compile(
     r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
@@ -248,6 +249,8 @@ def _stands_alone(text: str) -> bool:
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
+    if len(words(text)) > 1:
+        personal = _THERE_IS.sub(" ", personal)  # "How many cases of cat flu were there?" points to nothing
     pointer = _PRONOUN.search(personal)
     if pointer and _names_antecedent(text):
         return True

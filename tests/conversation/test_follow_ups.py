@@ -59,6 +59,8 @@ ADULTS = "What is the normal heart rate of adults?"
             "How many women were included?",
             "Does etoricoxib help after surgery? How many women were included?",
         ),
+        (["What is dengue?"], "How many moons of Saturn were there?", "How many moons of Saturn were there?"),
+        (["What is dengue?"], "How many moons were there?", "What is dengue? How many moons were there?"),
         (["What is dengue?"], "How many moons of Saturn were found?", "How many moons of Saturn were found?"),
         (["What is dengue?"], "What year was penicillin discovered?", "What year was penicillin discovered?"),
         (["What is dengue?"], "Which cities were built by the Romans?", "Which cities were built by the Romans?"),
