@@ -249,7 +249,7 @@ def _stands_alone(text: str) -> bool:
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
-    if len(words(text)) > 1:
+    if len(words(text)) > 2:
         personal = _THERE_IS.sub(" ", personal)  # "How many cases of cat flu were there?" points to nothing
     pointer = _PRONOUN.search(personal)
     if pointer and _names_antecedent(text):
