@@ -221,6 +221,7 @@ EXAMPLES = [
     ("offline.narrow_questions._RATE", "£700 a month", "the month of May"),
     ("offline.narrow_questions._MAY", "may end the lease", "on 1 May and ends"),
     ("offline.narrow_questions._AGE", "a 5-month-old puppy", "5 months ago"),
+    ("offline.found_answers._LIMIT", "up to £450", "£450"),
     ("offline.found_answers._QUALIFIED", "paid up to ", "paid to "),
     ("offline.other_times._DAY_OF_MONTH", "on December 24th", "on the 24th"),
     ("offline.other_times._NUMBERED", "Year 2: the rent", "2 years of rent"),

@@ -51,7 +51,7 @@ class OneText(TyperCommand):
         """
         ctx.allow_extra_args = True
         rest: list[str] = super().parse_args(ctx, args)
-        if not ctx.args:
+        if not ctx.args or ctx.resilient_parsing:  # while the shell completes a line, nothing is printed
             return rest
         name = self.params[0].name or ""
         given = [str(ctx.params[name]), *ctx.args]

@@ -116,7 +116,7 @@ _SUBJECT = re.compile(
 """The subject of a question about one thing: "What was [the annual dividend of 2023]?"."""
 _EVENT = re.compile(
     r"(?P<thing>(?:when|where) (?:is|was|are|were) [^?]{1,200}(?<! the)(?<! a)(?<! an))"
-    r" (?:[a-z]{2,20}ed|sent|built|sold|paid)$",
+    r" (?:(?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed)\b)[a-z]{2,20}ed|sent|built|sold|paid)$",
     re.I,
 )
 """A question about what happened to a thing: "when was [order 77120] delivered", not "when was the shed"."""
@@ -174,10 +174,12 @@ MOST_GENERAL = 3
 """Content words up to which such a question leans on the one before it; a guess."""
 _DAY = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october"
-    r"|november|december|\d[\w./-]*",
+    r"|november|december|\d[\w./-]*|easter|christmas|(?:new|boxing|good|bank|public|whit)|years?|eve|day|holidays?",
     re.I,
 )
-_ARTICLE = re.compile(rf"\ban? [\w-]{{1,40}}(?=$| (?:{_PREPOSITIONS})\b)", re.I)
+_ARTICLE = re.compile(
+    rf"\ban? (?!(?:hour|day|night|week|month|quarter|year|head|piece)\b)[\w-]{{1,40}}(?=$| (?:{_PREPOSITIONS})\b)", re.I
+)
 """An article and one noun: "a cat" of "put a cat to sleep", not of "a cat food"."""
 _SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
 """Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
@@ -249,7 +251,7 @@ def _stands_alone(text: str) -> bool:
     if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
         return False
     personal = _IMPERSONAL.sub(" ", text)
-    if len(words(text)) > 2:
+    if len(words(text)) > 2 and (_names_in(text) or re.search(r"\b(?:of|in|at|for|on) ", text)):
         personal = _THERE_IS.sub(" ", personal)  # "How many cases of cat flu were there?" points to nothing
     pointer = _PRONOUN.search(personal)
     if pointer and _names_antecedent(text):
@@ -384,12 +386,18 @@ def _person_of(question: str, people: Sequence[str]) -> str:
     known = [name for name in _names_in(question) if _PERSON_NAME.fullmatch(name)]
     if _WHO.match(question):
         # "Who is the new head of Foot Locker?" asks for a person, and what stands behind "of" is another one or a firm.
-        before = {name: question[: question.find(name)].split()[-1:] for name in known}
-        known = [name for name in known if not re.fullmatch(_PREPOSITIONS, " ".join(before[name]), re.I)]
+        known = [name for name in known if not _is_owner(name, question)]
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
         return named[0] if len(named) == 1 else ""
     return known[0] if len(known) == 1 else ""
+
+
+def _is_owner(name: str, question: str) -> bool:
+    """Return whether a name stands behind a preposition or owns what is asked for: "the wife of John Smith"."""
+    before, _, behind = question.partition(name)
+    prepositions = re.search(rf"\b(?:{_PREPOSITIONS})\b", before, re.I)
+    return prepositions is not None or behind.startswith(("'s", "’s"))
 
 
 def people_of(earlier: Earlier) -> list[str]:
@@ -475,7 +483,8 @@ def _replaced(question: str, fragment: str) -> str:
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     heads = [match[0].casefold() for match in _HEAD.finditer(fragment)]
     tails = list(_HEAD.finditer(stem))[-len(heads) :] if len(heads) > 1 and _HEAD.match(fragment) else []
-    if tails and [match[0].casefold() for match in tails] == heads:
+    dropped = stem[tails[0].start() :] if tails else ""
+    if tails and [match[0].casefold() for match in tails] == heads and len(dropped.split()) <= len(fragment.split()):
         # "in the week of 24 March" replaces "in the week of 17 March" to its end.
         return f"{stem[: tails[0].start()]}{fragment}?"
     articles = re.findall(r"\ban? ", stem, re.I)

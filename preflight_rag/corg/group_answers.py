@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -24,6 +25,9 @@ MAX_SHOWN = 8
 """Most quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
 LEAST_WORTH = 0.75
 """Least share of the question's words in a version's quote, by weight, of that in the best version's quote. A guess."""
+
+_COMPARES = re.compile(r"\b(?:chang|differ|compar|ris|rose|increas|more than|less than|instead)", re.IGNORECASE)
+"""Words of a question about two versions: "What changed in the price list of 2025?"."""
 
 
 def asked_in_plural(sources: Sequence[Source], settings: Settings) -> bool:
@@ -73,7 +77,7 @@ def as_evidence(
         ordered = [source for source in ordered if source.n in quotes]
         # A question that names a year asks for the version of that year alone.
         of_year = [source for source in ordered if is_titled_by_year(question, source.title)]
-        ordered = of_year or ordered
+        ordered = ordered if _COMPARES.search(question) else of_year or ordered
         quotes = {source.n: quotes[source.n] for source in ordered}
         replaced = ordered[1:]
     lead = SEVERAL if len(quotes) > 1 else CLOSEST

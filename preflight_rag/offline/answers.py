@@ -210,7 +210,7 @@ class JudgedAnswers:
         may_claim = self._fit.may_claim(source.n, quote)
         if counts_another(question, answer):
             return "counted"
-        if is_too_wide(question, quote, answer.text):
+        if is_too_wide(question, quote, answer.text, source.title):
             return "wide"
         if (
             # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".

@@ -63,9 +63,9 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
     """
     if has_no_value(cell):
         return True
-    if is_of_other_rate(question, labels, cell, must_name=True):
-        return False
     has_digits = any(map(str.isdigit, cell))
+    if (has_digits or kind == "number") and is_of_other_rate(question, labels, cell, must_name=True):
+        return False
     if kind == "name":
         if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):
             return False

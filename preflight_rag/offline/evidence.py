@@ -193,7 +193,8 @@ class SentenceReader:
         )
         # Of a follow-up behind the question it leans on, the last one is what a sentence is to answer.
         last = last_question(question)
-        asked = np.mean([_unit(self.embedder.encode_query(encodable(each))) for each in {question: 0, last: 0}], axis=0)
+        encode = self.embedder.encode_query
+        asked = _unit(np.mean([_unit(encode(encodable(each))) for each in {question: 0, last: 0}], axis=0))
         cosines = (vectors @ asked).tolist()
         floor = self.embedder.unrelated_cosine
         # Cosines of unrelated texts lie far above 0 with some embedders; from that floor on they are comparable.

@@ -63,10 +63,13 @@ _RANGE_BEGINS = re.compile(
     r"\b(?:from|between) (?P<first>\d[\w.:,]*(?: [A-Z][a-z]{2,8})?(?: \d{4})?|[A-Z][a-z]{2,8} \d{1,2}(?:, \d{4})?)"
     r" (?:to|until|till|through|and) $"
 )
+_LIMITS = r"up to|at (?:least|most)|(?:no|not) (?:more|less|fewer|later|earlier) than|(?:more|less|fewer) than"
+_LIMIT = re.compile(rf"^(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) ")
 _QUALIFIED = re.compile(
-    r"(?<![^\s(:|])(?P<words>[-−]|(?i:up to|about|around|approximately|roughly|almost|nearly|at (?:least|most)"
-    r"|(?:no|not) (?:more|less|fewer|later|earlier) than|(?:more|less|fewer) than|circa|c\.|ca\.) [$€£¥]?)$"
+    rf"(?:(?<=[:|] )[-−]|(?<![^\s(:|])(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\ball )(?<!\bbook )(?<!\bfilm )"
+    rf"(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) [$€£¥]?)\Z"
 )
+"""A minus sign behind a label, or words that make a figure a limit or a guess; not the theme of a book."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
@@ -178,7 +181,7 @@ def counts_another(question: str, answer: PassageAnswer) -> bool:
     "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games".
     """
     asked = _HOW_MANY.search(question)
-    counted = _COUNT.match(answer.text)
+    counted = _COUNT.match(without_limit(answer.text))
     wanted = frozenset(words(asked["what"])) if asked else frozenset[str]()
     if not wanted or not counted or wanted & frozenset(words(answer.text)):
         return False
@@ -260,8 +263,13 @@ def _from_its_beginning(text: str, span: Span) -> Span:
     qualified = _QUALIFIED.search(text, begin, span.start)
     if before is None and qualified is None:
         return span
-    start = before.start("first") if before else qualified.start("words") if qualified else span.start
+    start = before.start("first") if before else qualified.start() if qualified else span.start
     return replace(span, start=start, text=text[start : span.end])
+
+
+def without_limit(text: str) -> str:
+    """Return an answer without "up to" or "about" in front of its figure."""
+    return _LIMIT.sub("", text)
 
 
 def _above_none(margin: float) -> float:
@@ -287,6 +295,10 @@ def grouped(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
 
 def agree(a: str, b: str) -> bool:
     """Return whether two spans say the same; a span that says much more than the other says something else."""
+    limits = [_LIMIT.match(text) for text in (a, b)]
+    # "More than 50" and "less than 50" have one figure and are two answers.
+    if all(limits) and len({match[0].casefold() for match in limits if match}) > 1:
+        return False
     return abs(len(a.split()) - len(b.split())) <= MAX_MORE and same_answer(a, b)
 
 

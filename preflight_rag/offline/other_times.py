@@ -38,7 +38,8 @@ _NUMBERED = re.compile(
 _FIRST = re.compile(r"\bfirst (?=(?:year|quarter|half|month|week|day|term|semester|phase|stage|floor|class)\b)", re.I)
 _PART = (
     r"(?:(?:first|second|third|fourth|1st|2nd|3rd|4th|last|prior|same|previous)[ -](?:fiscal )?(?:quarter|half)"
-    r"|[QH][1-4]|[1-4][QH]|(?:three|six|nine|3|6|9)[ -]months?|(?:thirteen|twenty-six|thirty-nine|13|26|39)[ -]weeks?)"
+    r"|[QH][1-4]|[1-4][QH]|(?:three|six|nine|3|6|9)[ -]months?(?= (?:period )?(?:ended|to\b))"
+    r"|(?:thirteen|twenty-six|thirty-nine|13|26|39)[ -]weeks?(?= (?:period )?(?:ended|to\b)))"
 )
 _PART_OF_YEAR = re.compile(
     rf"\b{_PART}\b(?: ended)?(?:,? (?:of|in|ended) (?:the )?(?:fiscal |financial )?(?:year )?(?:{_MONTH} \d{{1,2}}, )?"

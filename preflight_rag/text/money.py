@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from preflight_rag.text.values import DATE, SCALES
+from preflight_rag.text.values import DATE, SCALES, with_digits
 
 _PAYING = r"costs?|pays?|paid|charge[sd]?|owe[sd]?|spen[dt]s?|earn(?:s|ed)?|donated?|raised"
 _PRICE = r"prices?|fees?|fares?|rents?|costs?|salary|wages?|deposits?|fines?"
@@ -14,9 +14,9 @@ _ASKS_MONEY = re.compile(
     re.IGNORECASE,
 )
 _ASKS_AMOUNT = re.compile(
-    r"\b(?:what (?:is|are|was|were)|how (?:much|high|large) (?:is|are|was|were))"
+    r"\b(?:what|how (?:much|high|large)) (?:was|were)"
     r" (?:(?!(?:of|from|for|in|with|to)\b)[\w’'.&-]{1,40} ){0,7}"
-    r"(?:sales|revenues?|income|profits?|loss(?:es)?|earnings|EBITD?A?R?|turnover|expenses|cash flows?|debts?"
+    r"(?:sales|revenues?|income|profits?|earnings|EBITD?A?R?|expenses|cash flows?|debts?"
     r"|total assets)\b"
     r"(?! (?:tax|statement|report|call|release|team|manager|from|used|made|due|per)\b)",
     re.IGNORECASE,
@@ -28,7 +28,7 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 """Words of a question about an amount that something else than an amount may answer."""
-_PERCENTAGE = re.compile(r"\d\s?(?:%|per ?cent\b|percentage points?\b)", re.IGNORECASE)
+_PERCENTAGE = re.compile(r"\d[\d.,]*\s?(?:%|per ?cent\b|percentage points?\b)", re.IGNORECASE)
 _CURRENCY = re.compile(
     r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|yuan|renminbi|won|lira|rubles?|roubles?|pesos?|reais|rand|shekels?|dirhams?|forint|zloty|z\u0142oty|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
     r"|INR|CAD|AUD|SEK|NOK|DKK|PLN|free|nothing|gratis)\b|\d ?p\b",
@@ -63,8 +63,8 @@ def is_other_figure(question: str, answer: str) -> bool:
     if asks_money(question):
         return is_no_money(answer)
     is_amount = _ASKS_AMOUNT.search(question) is not None and _RELATIVE.search(question) is None
-    has_figure = any(map(str.isdigit, answer)) and not _PERCENTAGE.search(answer)
-    return is_amount and not has_figure and not _CURRENCY.search(answer)
+    rest = _PERCENTAGE.sub(" ", with_digits(answer))
+    return is_amount and not any(map(str.isdigit, rest)) and not _CURRENCY.search(answer)
 
 
 def is_no_money(answer: str) -> bool:

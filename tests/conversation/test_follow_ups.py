@@ -60,6 +60,18 @@ ADULTS = "What is the normal heart rate of adults?"
             "Does etoricoxib help after surgery? How many women were included?",
         ),
         (["What is dengue?"], "How many moons of Saturn were there?", "How many moons of Saturn were there?"),
+        (
+            ["Where is the hall?"],
+            "How many parking spaces are there?",
+            "Where is the hall? How many parking spaces are there?",
+        ),
+        (["How much is the rent a month?"], "And a flat?", "How much is the rent a month? And a flat?"),
+        (
+            ["Who is the wife of the late John Smith?"],
+            "Is she ill?",
+            "Who is the wife of the late John Smith? Is she ill?",
+        ),
+        (["Where is the garden shed?"], "How large is it?", "How large is the garden shed?"),
         (["What is dengue?"], "How many moons were there?", "What is dengue? How many moons were there?"),
         (["What is dengue?"], "How many moons of Saturn were found?", "How many moons of Saturn were found?"),
         (["What is dengue?"], "What year was penicillin discovered?", "What year was penicillin discovered?"),

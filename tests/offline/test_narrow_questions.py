@@ -4,7 +4,7 @@ import pytest
 
 from preflight_rag.models.reading.extractive_reader import Span
 from preflight_rag.offline.cell_types import is_of_asked_type
-from preflight_rag.offline.found_answers import within_sentences
+from preflight_rag.offline.found_answers import agree, within_sentences
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.text.values import asked_kind
 
@@ -21,7 +21,7 @@ VOTES = "Rejected, three votes to two."
         ("What is the monthly fee?", "The fee is £120 a year.", "£120"),
         ("When did the employment end?", "The employment began on 1 June 2022.", "1 June 2022"),
         ("When does the lease end?", "The tenant may end the lease on 31 March 2026.", "31 March 2026"),
-        ("When did the 2024 list start?", "Valid from 1 January 2025.", "1 January 2025"),
+        ("How many days does it take?", "It takes about three to five days.", "about three"),
         ("How many meals does a five-month-old puppy get?", "From 8 to 12 weeks: four meals a day.", "four"),
         ("How many votes were against it?", VOTES, "three"),
         ("How many days does it take?", "It takes three to five days.", "three"),
@@ -47,6 +47,11 @@ def test_what_the_question_narrows_is_missing(question, quote, answer):
         ("When in 2024 did it open?", "It opened on 3 May 2024.", "3 May 2024"),
         ("How many meals does a five-month-old puppy get?", "At five months: three meals a day.", "three"),
         ("How many days does it take?", "It takes three to five days.", "three to five days"),
+        ("How many rooms has it?", "It has 12 rooms, open 9-12.", "12 rooms"),
+        ("When does the shop close?", "The shop is open from 9 am to 6 pm.", "6 pm"),
+        ("When was the 2023 report published?", "It was published on 12 February 2024.", "12 February 2024"),
+        ("When did the war begin?", "It lasted from 1914 until it ended in 1918.", "1914"),
+        ("How much do tickets cost?", "Adults £5 and Children £3.", "Adults £5 and Children £3"),
         ("How many votes were there?", "There were five votes.", "five"),
         ("How much are both?", "They are £23 and £26.", "£23 and £26"),
     ],
@@ -55,10 +60,19 @@ def test_nothing_is_missing(question, quote, answer):
     assert not is_too_wide(question, quote, answer)
 
 
+def test_a_day_in_the_list_of_another_year_is_none():
+    asked = "When did the 2024 list start?", "Valid from 1 January 2025.", "1 January 2025"
+    assert is_too_wide(*asked, title="Price list 2025")
+    assert not is_too_wide(*asked, title="Price list 2024")
+
+
 @pytest.mark.parametrize(
     ("question", "cell", "column", "labels", "may"),
     [
         ("What is the monthly rent in 2024?", "25800", "2024", "2024 Rent Mill Lane", False),
+        ("How much is a day ticket?", "£4", "Price", "Price Day ticket", True),
+        ("What was the annual budget in 2024?", "400", "2024", "2024 Budget", True),
+        ("Where is the monthly meeting held?", "Mill Hall", "Venue", "Venue Meeting", True),
         ("What is the monthly rent in 2024?", "2150", "2024", "2024 Rent a month", True),
         ("What were the monthly wages in 2024?", "258900", "2024", "2024 Wages", False),
         ("When is the monthly meeting?", "3 May", "Date", "Date Meeting", True),
@@ -79,9 +93,19 @@ def test_a_cell_names_the_time_it_is_for(question, cell, column, labels, may):
         ("Variance: -24 unit", "24 unit", "-24 unit"),
         ("Rooms 12-24 are shut.", "24", "24"),
         ("It lasts at least 3 hours.", "3 hours", "at least 3 hours"),
+        ("Open 9 -12", "12", "12"),
+        ("Items:\n-5 eggs", "5 eggs", "5 eggs"),
+        ("A film about 3 sisters.", "3 sisters", "3 sisters"),
+        ("It is all about 3 sisters.", "3 sisters", "3 sisters"),
+        ("about \n5 km", "5 km", "5 km"),
         ("They grew up to be 12 singers.", "12 singers", "12 singers"),
     ],
 )
 def test_a_figure_keeps_its_sign_and_what_limits_it(text, found, whole):
     start = text.rindex(found)
     assert [span.text for span in within_sentences(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
+
+
+def test_limits_that_differ_are_two_answers():
+    assert not agree("more than 50 people", "less than 50 people")
+    assert agree("about 50 people", "about 50 people")

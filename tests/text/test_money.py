@@ -56,6 +56,10 @@ def test_whether_an_answer_is_surely_no_amount_of_money(answer, none):
         ("What was the growth of net sales?", "18.3%", False),
         ("What share of sales was online?", "39.0%", False),
         ("Who buys?", "39.0%", False),
+        ("What was the weight loss?", "12%", False),
+        ("What is net income?", "sales less costs", False),
+        ("What were sales in 2021?", "three million", False),
+        ("What were sales in 2021?", "CNY 4 billion, up 3%", False),
     ],
 )
 def test_whether_an_answer_is_another_kind_of_figure(question, answer, is_other):

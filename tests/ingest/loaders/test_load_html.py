@@ -161,12 +161,12 @@ def test_deep_elements_hide_and_tell_what_shallow_ones_do(tmp_path: Path, outer:
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("<div>word ", "</div>"), ("<p>A word</p>", "")])
-def test_four_times_the_elements_take_about_four_times_as_long(tmp_path: Path, opening: str, closing: str) -> None:
+def test_eight_times_the_elements_take_about_eight_times_as_long(tmp_path: Path, opening: str, closing: str) -> None:
     path = tmp_path / "a.html"
     taken = []
-    for count in (2_000, 8_000):
+    for count in (2_000, 16_000):
         path.write_text(f"<body>{opening * count}{closing * count}</body>", encoding="utf-8")
         start = time.process_time()
         assert load_one(path).text.split().count("word") == count
         taken.append(time.process_time() - start)
-    assert taken[1] < 6 * taken[0] + 0.5
+    assert taken[1] < 18 * taken[0] + 0.5
