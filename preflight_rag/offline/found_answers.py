@@ -66,10 +66,11 @@ _RANGE_BEGINS = re.compile(
 _LIMITS = r"up to|at (?:least|most)|(?:no|not) (?:more|less|fewer|later|earlier) than|(?:more|less|fewer) than"
 _LIMIT = re.compile(rf"^(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) ")
 _QUALIFIED = re.compile(
-    rf"(?:(?:(?<=[:|] )|(?<=\ba )|(?<=\bof )|(?<=\bis )|(?<=\bwas )|(?<=\bby ))[-−]|(?<![^\s(:|])(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\ball )(?<!\bbook )(?<!\bfilm )"
+    r"(?:(?:(?<=[:|] )|(?<=\ba )|(?<=\bof )|(?<=\bis )|(?<=\bwas )|(?<=\bby ))[-−]"
+    r"|(?<![^\s(:|])(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\ball )(?<!\bbook )(?<!\bfilm )"
     rf"(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) [$€£¥]?)\Z"
 )
-"""A minus sign behind a label or an article, or words that make a figure a limit or a guess; not the theme of a book."""
+"""A minus sign behind a label or an article, or words that make a figure a limit or a guess; no theme of a book."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
