@@ -28,7 +28,7 @@ _RELATIVE = re.compile(
     re.IGNORECASE,
 )
 """Words of a question about an amount that something else than an amount may answer."""
-_PERCENTAGE = re.compile(r"\d[\d.,]*\s?(?:%|per ?cent\b|percentage points?\b)", re.IGNORECASE)
+_PERCENTAGE = re.compile(r"(?<![\d.,])\d[\d.,]*+\s?(?:%|per ?cent\b|percentage points?\b)", re.IGNORECASE)
 _CURRENCY = re.compile(
     r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|yuan|renminbi|won|lira|rubles?|roubles?|pesos?|reais|rand|shekels?|dirhams?|forint|zloty|z\u0142oty|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
     r"|INR|CAD|AUD|SEK|NOK|DKK|PLN|free|nothing|gratis)\b|\d ?p\b",
