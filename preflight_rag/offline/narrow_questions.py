@@ -69,7 +69,9 @@ def is_too_wide(question: str, quote: str, answer: str, title: str = "") -> bool
 
 
 def is_of_other_rate(question: str, quote: str, answer: str, *, must_name: bool = False) -> bool:
-    """Return whether a question asks how often or how much in each month, and an answer says neither.
+    """Return whether a question asks how often, or how much in each month, and an answer is for another time.
+
+    A sentence without any such time is let through, unless it must name one.
 
     Args:
         question: The question.
