@@ -45,7 +45,7 @@ from preflight_rag.routing.expected_value import LOOK_CALLS, LOOKS, REACHES, cho
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
 from preflight_rag.routing.risk_features import TOP, risk_features
-from preflight_rag.routing.second_look import found_elsewhere
+from preflight_rag.routing.second_look import found_elsewhere, reread_size
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft, Source
@@ -238,9 +238,10 @@ def measure(
 def _tokens(overhead: tuple[int, int, int], passages: Sequence[int]) -> tuple[int, ...]:
     """Return tokens read and written in one go, in parts, and by the check's second reading, of mean length."""
     size = Settings().partition_size
-    part = [round(fmean(passages))] * min(size, len(passages)) if passages else []
-    costs = (("plain", passages), ("map_reduce", passages), ("map_reduce", part))
-    once, mapped, again = (cost(route, overhead, some, size) for route, some in costs)
+    second = reread_size(size)
+    part = [round(fmean(passages))] * min(second, len(passages)) if passages else []
+    costs = (("plain", passages, size), ("map_reduce", passages, size), ("map_reduce", part, second))
+    once, mapped, again = (cost(route, overhead, some, at_once) for route, some, at_once in costs)
     return tuple(each.input_tokens + each.output_tokens for each in (once, mapped, again))
 
 
@@ -273,7 +274,7 @@ def _looked(
         draft = answered(wrong, best.text)
         notices = looks(draft)
         least = found_elsewhere(question, draft, sources, extractive, 0.0)
-        reaches = least is not None and not right.isdisjoint(least.likeliest[: Settings().partition_size])
+        reaches = least is not None and not right.isdisjoint(least.likeliest[: reread_size(Settings().partition_size)])
     if right:
         place = min(right)
         best = readings[place].best
@@ -429,7 +430,7 @@ def _look(cases: Sequence[RoutingCase]) -> list[Table]:
             lines.append((name, *(number(wilson(count, len(some)), percent=True) for count in counts)))
     reaches = [case.reaches for case in cases if case.reaches is not None and case.place is not None]
     among = number(wilson(sum(reaches), len(reaches)), percent=True) if reaches else "–"
-    note = f"The passage that answers is among the four that are read again: {among} %."
+    note = f"The passage that answers is among the six that are read again: {among} %."
     head = ("what", *(f"share %, where the reader is sure by {look.sure}" for look in LOOKS))
     return [Table("What the look at an answer notices", head, tuple(lines), f"[95 %: Wilson.] {note}")]
 

@@ -128,6 +128,15 @@ def nothing_to_find(
     return all(reading.answerable < extractive.threshold for reading in readings)
 
 
+def reread_size(partition_size: int) -> int:
+    """Return how many of the likeliest passages are read again in one part: half as many again as in map/reduce.
+
+    On development questions over whole documents, where a wrong answer is noticed, six of them contain the answer in
+    94 % (COVID-QA) and 97 % (Evidence Inference), four in 92 and 90 %, eight in 96 and 100 %.
+    """
+    return partition_size + partition_size // 2
+
+
 def escalation(
     draft: Draft, sources: Sequence[Source], partition_size: int, elsewhere: UncitedAnswer | None = None
 ) -> Escalation | None:
@@ -145,13 +154,12 @@ def escalation(
     if not draft.found:
         return {"from": "plain", "to": "map_reduce", "reason": "the plain answer found nothing"}
     others = f"; the {left} passages that it does not cite are read in parts" if left < len(sources) else ""
-    size = min(left, partition_size)
     if not is_verifiable(draft, {source.n: source.text for source in sources}):
         reason = f"no citation of the plain answer could be verified{others}"
         return {"from": "plain", "to": "map_reduce", "reason": reason}
     if elsewhere is not None:
         says = f"says “{elsewhere.answer}”" if elsewhere.answer else "answers the question likelier than those it cites"
-        again = f"the likeliest {size} of those that it does not cite are read again"
+        again = f"the likeliest {min(left, reread_size(partition_size))} of those that it does not cite are read again"
         reason = f"a passage that the plain answer does not cite {says}; {again}"
         return {"from": "plain", "to": "map_reduce", "reason": reason}
     return None
@@ -171,7 +179,7 @@ def second_partitions(
     If another passage's answer is the reason, one partition of the passages most likely to answer.
     """
     if elsewhere is not None:
-        return [sorted(elsewhere.likeliest[:size])]
+        return [sorted(elsewhere.likeliest[: reread_size(size)])]
     left = uncited(draft, sources)
     passages_by_part = []
     for part in partition(len(left), size, most):

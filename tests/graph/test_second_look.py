@@ -16,7 +16,7 @@ from preflight_rag.testing.scripted_server import ScriptedServer, prompt_of
 QUESTION = "How many moons has Saturn?"
 PLAIN, MAP, REDUCE = "You answer questions from numbered passages", "You read a few numbered passages", "<extracts>"
 SETTINGS = Settings(k=8, partition_size=3, thoroughness=0, corg=False, check_citations=False)
-"""The first reading is plain; seven passages that no answer cites are in three parts, the likeliest three in one."""
+"""The first reading is plain; seven passages that no answer cites are in three parts, the likeliest four in one."""
 CONFIG = {"configurable": {"thread_id": "t"}}
 
 
@@ -106,7 +106,7 @@ async def test_an_answer_that_an_uncited_passage_contradicts_is_weighed_against_
     assert (answer.route.name, answer.answer) == ("map_reduce", "274 moons [1].")
     assert "a passage that the plain answer does not cite says “274”" in answer.route.reason
     assert len(maps) == 1
-    assert maps[0].count("<passage n=") == 3, "one part of those that answer likeliest"
+    assert maps[0].count("<passage n=") == 4, "one part of those that answer likeliest"
     assert " 274 " in maps[0]
     assert not any(" 82 " in prompt for prompt in maps), "what was cited is read again"
     reduced = next(request.prompt for request in server.requests if REDUCE in request.prompt)

@@ -122,6 +122,12 @@ def test_what_answers_likeliest_is_read_again_in_one_part():
     assert second_partitions(SUPPORTED, SOURCES, 2, 64, found) == [[2, 3]]
 
 
+@pytest.mark.parametrize(("partition_size", "expected"), [(1, 1), (2, 3), (4, 6)])
+def test_half_as_many_again_as_in_a_part_are_read_again(partition_size, expected):
+    found = UncitedAnswer(2, "274", 0.9, tuple(range(2, 12)))
+    assert second_partitions(SUPPORTED, SOURCES, partition_size, 64, found) == [list(range(2, 2 + expected))]
+
+
 def test_a_verdict_is_held_against_a_verdict():
     sources = [Source(1, "1", "", "Ice is not hot."), Source(2, "2", "", "Ice is very hot.")]
 
