@@ -303,9 +303,12 @@ def test_a_file_with_the_text_of_another_stands_with_it(visit, empty_url, tmp_pa
     expect(copies.locator("summary").first).to_have_text(
         re.compile(r"Also in ferry(-copy)?\.md · the same text, searched once")
     )
-    page.wait_for_timeout(1500)  # the list is drawn once more after an upload, and closed again by that
     copies.locator("summary").first.click()
     expect(copies.get_by_role("button", name=re.compile("^Delete: "))).to_be_visible()
+    with page.expect_response(re.compile("/api/documents[?]query=ferry")):
+        page.locator("#document-search").fill("ferry")
+    page.wait_for_timeout(300)
+    expect(copies.get_by_role("button", name=re.compile("^Delete: "))).to_be_visible()  # open after it is drawn anew
 
 
 class QuietSite(SimpleHTTPRequestHandler):

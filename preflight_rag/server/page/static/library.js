@@ -44,6 +44,9 @@ function overview(id, name, onQuestion) {
   return node;
 }
 
+/** Which details of which document these are. */
+const placeOf = (details) => `${details.classList[0]} ${details.closest("li").dataset.id}`;
+
 export class Library {
   /** @param {{ onChange: () => void, limits: () => object, onAsk: () => void, onQuestion: (id: string, name: string, question: string) => void }} page */
   constructor(page) {
@@ -136,10 +139,14 @@ export class Library {
     if (query !== this.search.value.trim()) return;
     const nameOfFile = namesApart(found.documents.map(({ source, id }) => source || id));
     const rows = found.documents.map((one) => this.#row(one, nameOfFile));
-    for (const row of rows) if (this.opened.has(row.dataset.id)) row.querySelector("details.overview").open = true;
+    const open = new Set([...this.list.querySelectorAll("details[open]")].map(placeOf)); // a redrawn list closes nothing
     if (more) this.list.append(...rows);
     else this.list.replaceChildren(...rows);
     this.#shownOnce();
+    for (const details of this.list.querySelectorAll("details")) {
+      const fresh = details.classList.contains("overview") && this.opened.has(details.closest("li").dataset.id);
+      if (fresh || open.has(placeOf(details))) details.open = true;
+    }
     this.shown = offset + rows.length;
     this.more.hidden = this.shown >= found.total;
     this.none.hidden = found.total > 0;
