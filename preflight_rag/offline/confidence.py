@@ -280,6 +280,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             or _counts_another_thing(question, figures)
             or is_other_figure(question, answer)
             or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
+            or (kind == "number" and _is_one_day(figures))
         ),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
         "lacks_unit": float(bool(_UNITS_ASKED.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
@@ -291,6 +292,11 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             not _OFFERS.search(question) and ((bool(terms) and terms <= asked) or short or _is_given(answer, question))
         ),
     }
+
+
+def _is_one_day(figures: Figures) -> bool:
+    """Return whether figures are one day of a month alone, which is no number: "18 May" is not how many came."""
+    return len(figures.dates) == 1 and not figures.amounts and all(figures.dates[0][1:])
 
 
 def _is_given(answer: str, question: str) -> bool:

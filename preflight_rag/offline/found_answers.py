@@ -12,6 +12,7 @@ from itertools import pairwise
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
+from preflight_rag.text.dates import MONTH
 from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
@@ -71,6 +72,12 @@ _QUALIFIED = re.compile(
     rf"(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) [$€£¥]?)\Z"
 )
 """A minus sign behind a label or an article, or words that make a figure a limit or a guess; no theme of a book."""
+_LONE_YEAR = re.compile(r"(?:19|20)\d\d")
+_DAY_BEFORE = re.compile(rf"\b(?P<first>(?i:\d{{1,2}}(?:st|nd|rd|th)? {MONTH}|{MONTH}(?: \d{{1,2}})?)),? $")
+_DAY_BEHIND = re.compile(r"-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\w-])(?: \d\d:\d\d(?!\d))?")
+"""The day and month behind a year, or before it, if the year is all that the reader took of a date."""
+_MODAL_END = re.compile(r"(?<=\d) may$")
+"""The verb behind an age or a number, which looks like a month: "8 may" of "Children from 8 may turn it"."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
@@ -243,25 +250,30 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
     ends = sentence_spans(text) if spans else []
     found = []
     for span in spans:
-        span = _from_its_beginning(text, span)
+        span = _widened(text, span)
         end = next((end for start, end in ends if start <= span.start < end), span.end)
-        kept = text[span.start : min(end, span.end)].rstrip(".!?;: \n")
-        cut = replace(span, end=span.start + len(kept), text=kept) if end < span.end and kept else span
+        whole = text[span.start : min(end, span.end)]
+        kept = _MODAL_END.sub("", whole.rstrip(".!?;: \n") if end < span.end else whole)
+        cut = replace(span, end=span.start + len(kept), text=kept) if len(kept) < len(span.text) and kept else span
         found.append(cut)
     return found
 
 
-def _from_its_beginning(text: str, span: Span) -> Span:
-    """Return a span with the beginning that it cannot do without.
+def _widened(text: str, span: Span) -> Span:
+    """Return a span with the beginning that it cannot do without, or of a date in figures with its end.
 
-    This is the first part of a range, such as "from 9" before "to 20 November", a minus sign, or the words that make a
-    figure a limit or a guess: "up to", "about".
+    The beginning is the first part of a range, such as "from 9" before "to 20 November", a minus sign, or the words
+    that make a figure a limit or a guess: "up to", "about".
     """
     if not has_figure(span.text):
         return span
     begin = max(0, span.start - _LONGEST_RANGE)
     before = _RANGE_BEGINS.search(text, begin, span.start)
     qualified = _QUALIFIED.search(text, begin, span.start)
+    if before is None and qualified is None and _LONE_YEAR.fullmatch(span.text):
+        before = _DAY_BEFORE.search(text, begin, span.start)
+    if _LONE_YEAR.fullmatch(span.text) and (behind := _DAY_BEHIND.match(text, span.end)):
+        return replace(span, end=behind.end(), text=text[span.start : behind.end()])
     if before is None and qualified is None:
         return span
     start = before.start("first") if before else qualified.start() if qualified else span.start

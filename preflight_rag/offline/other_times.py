@@ -54,6 +54,14 @@ _WHOLE_YEAR = re.compile(
 )
 _AT_THE_END = re.compile(r"\b(?:as of|at (?:the )?(?:quarter|year|end|beginning|start|close))\b", re.I)
 """Matches a point in time: the end of the fourth quarter is that of the year."""
+_ASKS_WHAT_WAS = re.compile(
+    r"^\W*(?:(?:in|on|since) )?(?:when|what (?:day|date|year)|which (?:day|year)) (?:did|was|were)\b", re.I
+)
+_WILL_BE = re.compile(
+    r"\b(?:will|shall|(?:is|are) (?:(?:going|due|planned|expected) )?to)(?: (?:not|also|then|only))? (?:be )?\w+", re.I
+)
+_WAS = re.compile(r"\b(?:did|was|were|has|have|had|\w+ed)\b", re.I)
+"""What happened by the sentence, beside what will: a plan is no answer to when something did happen."""
 _WRITTEN = {word: str(place) for place, word in enumerate(("first", *_ORDINALS.split("|")), 1)}
 
 
@@ -69,6 +77,8 @@ def is_of_another_time(question: str, source: Source, quote: str) -> bool:
         return False
     placed = f"{source.title} {source.heading} {quote}"
     if _ordinals(question) - _ordinals(placed) or _is_of_other_length(question, quote):
+        return True
+    if _ASKS_WHAT_WAS.search(question) and _WILL_BE.search(quote) and not _WAS.search(_WILL_BE.sub(" ", quote)):
         return True
     for named in _NAMED:
         asked, stated = _found(named, question), _found(named, quote)

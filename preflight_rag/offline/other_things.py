@@ -1,0 +1,213 @@
+"""Answers out of sentences about another thing of the same kind: another award, another lease, another exercise.
+
+The extractive reader takes the day of the café's lease for "When does the shop's lease end?", and who won the
+volunteer award for "Who received the education award?". A noun of the question stands in such a sentence with another
+noun or adjective before it, or behind its "of", than in the question. By rule, in English; a wrong claim costs more
+than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import last_question
+from preflight_rag.text.words import STOP_WORDS, words_by_token
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_BEFORE_VERB = frozenset(
+    ["do", "does", "did", "will", "would", "can", "could", "should", "shall", "must", "may", "might"]
+)
+_BEFORE_PARTICIPLE = frozenset(["is", "are", "was", "were", "be", "been", "being", "has", "have", "had"])
+_PARTICIPLE = re.compile(
+    r"\w+ed|held|sold|built|made|paid|found|given|taken|written|kept|set|shut|won|lost|chosen|sent|bought|begun|left"
+    r"|done|known|put|hung|cut|run|met|seen|shown|worn|drawn|grown|brought|caught|taught|thrown|stolen|broken|closed"
+)
+_ASKED_FOR = frozenset(["many", "much", "which", "what", "whose"])
+"""Words before what is asked for, which an answer names in words of its own: "Which city", "How many people"."""
+_GENERIC = frozenset(
+    word
+    for words in [
+        "main",
+        "total",
+        "whole",
+        "overall",
+        "exact",
+        "current",
+        "present",
+        "full",
+        "real",
+        "actual",
+        "correct",
+        "official",
+        "first",
+        "last",
+        "next",
+        "new",
+        "old",
+        "own",
+        "usual",
+        "normal",
+        "standard",
+        "regular",
+        "typical",
+        "average",
+        "maximum",
+        "minimum",
+        "different",
+        "various",
+        "several",
+    ]
+    for word in words_by_token(words)
+)
+"""Index terms that do not tell two things of a kind apart, or that documents leave out."""
+_POINTS_BACK = re.compile(
+    r"\W*(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|there|then)\b", re.IGNORECASE
+)
+"""A sentence that begins so is about what the one before it names."""
+_MOST_BEFORE, _MOST_BEHIND = 2, 4
+"""Words before a noun, and behind its "of", that tell which one is meant; a guess."""
+
+
+@dataclass(frozen=True)
+class _Phrase:
+    """Words of a question between its function words, and the function words before them."""
+
+    words: tuple[str, ...]
+    before: tuple[str, ...]
+    capital: bool
+
+
+def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
+    """Return whether a sentence is about another thing of the kind that the question names.
+
+    Args:
+        question: The question.
+        source: The passage.
+        quote: The sentence, as it stands in it.
+    """
+    asked = last_question(question)
+    known = frozenset(words_by_token(asked))
+    around = f"{source.title.replace('_', ' ')}\n{source.heading}\n{quote}"
+    before = _sentence_before(source.text, quote) if _POINTS_BACK.match(quote) else ""
+    said = frozenset(words_by_token(f"{before}\n{quote}"))
+    placed = said | frozenset(words_by_token(around))
+    phrases = list(_phrases(asked))
+    for which, noun in _qualified(phrases):
+        if which in placed or noun not in placed:
+            continue
+        if any(_qualifiers(line, noun) - known for line in around.split("\n")):
+            return True
+    return any(_is_missing(phrase, said, placed) for phrase in phrases)
+
+
+def _is_missing(phrase: _Phrase, said: frozenset[str], placed: frozenset[str]) -> bool:
+    """Return whether a sentence has no word of a phrase of two or more, and its title and heading not the noun.
+
+    Names are looked at elsewhere.
+    """
+    terms = [frozenset(words_by_token(word)) for word in phrase.words]
+    if len(terms) < 2 or phrase.capital or not all(terms):
+        return False
+    return all(said.isdisjoint(each) for each in terms) and placed.isdisjoint(terms[-1])
+
+
+def _sentence_before(text: str, quote: str) -> str:
+    """Return the sentence before a quote, to which it may refer; "" if there is none."""
+    start = text.find(quote)
+    before = [text[begin:end] for begin, end in sentence_spans(text) if end <= start] if start > 0 else []
+    return before[-1] if before else ""
+
+
+def _phrases(question: str) -> Iterator[_Phrase]:
+    """Yield the noun phrases of a question, without the verb behind an auxiliary and without what is asked for."""
+    before: list[str] = []
+    found: list[str] = []
+    end = 0
+    for match in (*_TOKEN.finditer(question), None):
+        word = match.group() if match else ""
+        is_content = bool(match) and _is_content(word)
+        broken = match is None or bool(question[end : match.start()].strip())
+        if is_content and found and word[0].isupper() and found[-1].islower():  # "did the company buy | Boots"
+            yield from _trimmed(found, before)
+            found = []
+        if found and (broken or not is_content):
+            yield from _trimmed(found, before)
+            found, before = [], []
+        if broken:
+            before = []
+        if is_content:
+            found.append(word)
+        elif match:
+            before.append(word.casefold())
+        end = match.end() if match else end
+
+
+def _trimmed(found: list[str], before: list[str]) -> Iterator[_Phrase]:
+    """Yield a phrase without its verb; none if it is what the question asks for."""
+    if not before or (before[-1] in _ASKED_FOR):
+        return
+    kept = list(found)
+    # Of one word alone nobody knows whether it is the verb: "did it | open", "did the | lease | of the shop end".
+    if len(kept) == 1:
+        pass
+    elif _BEFORE_VERB.intersection(before) or (
+        _BEFORE_PARTICIPLE.intersection(before) and _PARTICIPLE.fullmatch(kept[-1])
+    ):
+        kept = kept[:-1]
+    elif before[-1] in ("who", "that"):
+        kept = kept[1:]
+    if kept:
+        yield _Phrase(tuple(kept), tuple(before), any(word[0].isupper() for word in kept))
+
+
+def _qualified(phrases: list[_Phrase]) -> Iterator[tuple[str, str]]:
+    """Yield nouns with what tells which one is meant, as index terms: (education, award), and (shop, opening)."""
+    for place, phrase in enumerate(phrases):
+        terms = [words_by_token(word)[:1] for word in phrase.words]
+        for at, which in enumerate(terms):
+            for noun in terms[at + 1 :]:
+                yield from _pair(which, noun)
+        behind = phrases[place + 1] if place + 1 < len(phrases) else None
+        if behind and terms and behind.before[:1] in (("of",), ("for",)):
+            for word in behind.words:
+                yield from _pair(words_by_token(word)[:1], terms[-1])
+
+
+def _pair(which: list[str], noun: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield two index terms, if there are two and the first tells things of the second's kind apart."""
+    if which and noun and which[0] not in _GENERIC and which != noun:
+        yield which[0], noun[0]
+
+
+def _qualifiers(text: str, noun: str) -> frozenset[str]:
+    """Return the index terms that tell, at each place of a noun, which one is meant: before it and behind its "of"."""
+    tokens = list(_TOKEN.finditer(text))
+    found: list[str] = []
+    for place, token in enumerate(tokens):
+        if noun not in words_by_token(token.group()):
+            continue
+        for at in range(place - 1, max(-1, place - 1 - _MOST_BEFORE), -1):
+            if not _joins(text, tokens[at], tokens[at + 1]):
+                break
+            found.append(tokens[at].group())
+        following = tokens[place + 1 : place + 2]
+        if following and following[0].group().casefold() == "of":
+            for at in range(place + 2, min(len(tokens), place + 2 + _MOST_BEHIND)):
+                if text[tokens[at - 1].end() : tokens[at].start()].strip():
+                    break
+                found.append(tokens[at].group())
+    return frozenset(words_by_token(" ".join(filter(_is_content, found))))
+
+
+def _is_content(word: str) -> bool:
+    """Return whether a word can be a part of a noun phrase: no function word, number, or "many" of "how many"."""
+    return word.casefold() not in STOP_WORDS | _ASKED_FOR and not word.isdigit()
+
+
+def _joins(text: str, word: re.Match[str], after: re.Match[str]) -> bool:
+    """Return whether a word belongs to the noun phrase of the word after it."""
+    return _is_content(word.group()) and not text[word.end() : after.start()].strip()
