@@ -15,17 +15,19 @@ from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Orga
 from preflight_rag.state.values import Usage
 from preflight_rag.text.asked_years import by_year, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
+from preflight_rag.text.dates import MONTH
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
 from preflight_rag.text.quotes import quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
-from preflight_rag.text.words import words
+from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_SHOWN = 8
 """Most quotes that are shown beside each other; set by hand, as many as a graph of relations shows."""
 LEAST_WORTH = 0.75
 """Least share of the question's words in a version's quote, by weight, of that in the best version's quote. A guess."""
 
+_DAY = re.compile(rf"(?i:\d{{1,2}}(?:st|nd|rd|th)? {MONTH}|{MONTH} \d{{1,2}}(?:st|nd|rd|th)?)(?:,? \d{{4}})?")
 _COMPARES = re.compile(r"\b(?:chang|differ|compar|ris|rose|increas|more than|less than|instead)", re.IGNORECASE)
 """Words of a question about two versions: "What changed in the price list of 2025?"."""
 
@@ -80,6 +82,8 @@ def as_evidence(
         ordered = ordered if _COMPARES.search(question) else of_year or ordered
         quotes = {source.n: quotes[source.n] for source in ordered}
         replaced = ordered[1:]
+    else:
+        quotes = _on_the_question(question, quotes, sources)
     lead = SEVERAL if len(quotes) > 1 else CLOSEST
     in_order, of_years = by_year(question, sources, list(quotes.items()), lead)
     quotes = quotes if replaced else dict(in_order)
@@ -89,7 +93,7 @@ def as_evidence(
         if quoted_ranks:
             first = quoted_ranks[0]
             shown.append(EntryState(**{**entry, "answer": quotes[first], "ranks": [first]}))
-    labels = {entry["ranks"][0]: labelled(entry["entity"], entry["descriptor"]) for entry in shown}
+    labels = {entry["ranks"][0]: _label(entry) for entry in shown}
     if replaced:
         labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}
     lines = [
@@ -101,6 +105,22 @@ def as_evidence(
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []
+
+
+def _on_the_question(question: str, quotes: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
+    """Return the quotes that share a word with the question, if any does; else all."""
+    asked = frozenset(words(question)) - STOP_WORDS
+    sharing = {}
+    for n, quote in quotes.items():
+        heading = sources[n].heading if n in sources else ""
+        if asked & frozenset(words(f"{heading} {quote}")):
+            sharing[n] = quote
+    return sharing or dict(quotes)
+
+
+def _label(entry: EntryState) -> str:
+    """Return the label of an answer; "" where the question's name is a day, which names no thing of its own."""
+    return "" if _DAY.fullmatch(entry["entity"] or "") else labelled(entry["entity"], entry["descriptor"])
 
 
 def _of_versions(question: str, versions: Sequence[Source], quotes: Mapping[int, str]) -> dict[int, str]:

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, SEVERAL, other_years
 from preflight_rag.text.names import surface_names
+from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
-from preflight_rag.text.values import asked_kind, last_question, years
-from preflight_rag.text.words import words
+from preflight_rag.text.values import asked_kind, dates_agree, figures_of, last_question, years
+from preflight_rag.text.words import STOP_WORDS, words
 
 _BOUND = re.compile(
     r"\b(?:since|after|before|until|till|by|from|than|between)\s+(?:[a-z]+\s+){0,2}(?:1[789]|20)\d\d", re.I
@@ -61,9 +62,10 @@ def _has_names(question: str, source: Source) -> bool:
 def by_year(
     question: str, sources: Mapping[int, Source], quotes: Sequence[tuple[int, str]], lead: str
 ) -> tuple[list[tuple[int, str]], str]:
-    """Return quotes, those about the question's year first, and the line above them.
+    """Return quotes, those about the question's day or year first, and the line above them.
 
-    If none is about that year and some are about others, the line says so, unless it already says what is missing.
+    If none is about that year and some are about others, a sentence of that year in the passages comes first. If there
+    is none, the line says so, unless it already says what is missing, or the year stands somewhere in the passages.
 
     Args:
         question: The standalone question.
@@ -71,6 +73,8 @@ def by_year(
         quotes: The quotes as (passage, quote), best first.
         lead: The line above quotes of which none is about another year.
     """
+    if days := _days(last_question(question)):
+        quotes = sorted(quotes, key=lambda item: not _is_of_day(item[1], days))
     asked = _of_one_year(question)
     known = [(n, quote) for n, quote in quotes if n in sources]
     missing = [item for item in known if of_another_year(question, sources[item[0]].title, item[1])]
@@ -78,9 +82,38 @@ def by_year(
         return list(quotes), lead
     if any(gives_year(question, sources[n], quote) for n, quote in known):
         return [item for item in quotes if item not in missing] + missing, lead
+    if first := _sentence_of_year(question, asked, sources):
+        return [first, *(item for item in quotes if item[1] not in first[1])], lead
+    if any(asked & years(f"{_spaced(source.title)} {source.text}") for source in sources.values()):
+        return list(quotes), lead
     # Another subject's years say nothing about the question's subject.
     is_said = lead in (CLOSEST, ABOUT_THIS, SEVERAL) and any(_has_names(question, sources[n]) for n, _ in missing)
     return list(quotes), other_years(sorted(asked)) if is_said else lead
+
+
+def _sentence_of_year(question: str, asked: set[int], sources: Mapping[int, Source]) -> tuple[int, str] | None:
+    """Return the sentence of a year with most of a question's words, as (passage, sentence); None without one."""
+    wanted = frozenset(words(question)) - STOP_WORDS - frozenset(map(str, asked))
+    best: tuple[int, int, str] | None = None
+    for n, source in sorted(sources.items()):
+        if not asked & years(source.text):
+            continue
+        for start, end in sentence_spans(source.text):
+            sentence = source.text[start:end].strip()
+            shared = len(wanted & frozenset(words(f"{source.heading} {sentence}")))
+            if shared and asked & years(sentence) and (best is None or shared > best[0]):
+                best = shared, n, sentence
+    return best and best[1:]
+
+
+def _days(text: str) -> list[tuple[float, ...]]:
+    """Return the days of a month in a text, as (year or 0, month, day)."""
+    return [day for day in figures_of(text).dates if all(day[1:])]
+
+
+def _is_of_day(quote: str, days: Sequence[tuple[float, ...]]) -> bool:
+    """Return whether a quote contains one of some days, however it is written: 2025-05-17 is 17 May."""
+    return any(dates_agree(day, stated) for stated in _days(quote) for day in days)
 
 
 def names_bound(question: str) -> bool:
@@ -96,4 +129,9 @@ def _of_one_year(question: str) -> set[int]:
 
 def _of_title(title: str) -> set[int]:
     """Return the years in a title; underscores separate words."""
-    return years(title.replace("_", " "))  # names of files: AMCOR_2023_10K
+    return years(_spaced(title))
+
+
+def _spaced(title: str) -> str:
+    """Return a title with spaces for underscores, as names of files have them: AMCOR_2023_10K."""
+    return title.replace("_", " ")
