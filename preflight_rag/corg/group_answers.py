@@ -17,6 +17,7 @@ from preflight_rag.text.asked_years import by_year, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
+from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.quotes import quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
@@ -99,7 +100,8 @@ def as_evidence(
     lines = [
         f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
     ]
-    if replaced and of_years == lead and len(set(quotes.values())) > 1:
+    answering = replaced and answers_to(question, ordered[0], quotes[ordered[0].n])
+    if answering and of_years == lead and len(set(quotes.values())) > 1:
         of_years = versions_lead(ordered[0], quotes[ordered[0].n], quotes[replaced[0].n])
     lead = of_years
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)

@@ -59,7 +59,6 @@ from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed, whole_parts
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
-from preflight_rag.offline.other_things import is_of_another_thing
 from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
@@ -78,8 +77,10 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
+from preflight_rag.text.other_things import is_of_another_thing
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -225,7 +226,13 @@ class JudgedAnswers:
             return "subject"
         if later_change(question, source, quote, self._sources) is not None:
             return "changed"
-        return None if may_claim else "opposite"
+        if may_claim:
+            return None
+        if self._fit.outdated(source.n, quote):
+            return "changed"
+        if self._fit.denying:
+            return "opposite"
+        return "denied" if denies(quote) else "subject"
 
     def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
         """Return the answers of sentences that fit the question, if the likeliest answer's sentence does not.

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.offline.found_answers import ReadPassage
-    from preflight_rag.text.sentence_fit import SentenceFit
+    from preflight_rag.text.other_things import answers_to
+from preflight_rag.text.sentence_fit import SentenceFit
 
 SIMILARITY_WEIGHT = 0.65
 """Weight of the cosine similarity; the lexical share has the rest."""
@@ -511,6 +512,8 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
     n, quote = outdated[0]
     latest = newest_first([item.source for item in newer[n, quote]])[0]
     text = next(item.text for item in newer[n, quote] if item.source is latest)
+    if not answers_to(fit.question, latest, text):  # what changed is no answer
+        return list(quotes), lead
     return shown, versions_lead(latest, text, quote)
 
 

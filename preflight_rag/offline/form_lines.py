@@ -16,6 +16,7 @@ from itertools import chain
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.headings import is_page_line
 from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.negation import polarity
 from preflight_rag.text.sentences import sentence_spans
@@ -66,6 +67,8 @@ _NAME_PARTS = re.compile(r"[^\W_]+")
 _MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")
 """The lines at the beginning of a mail, which are about the mail."""
 _ABOUT_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I)
+_PART = re.compile(r"\d{1,2}(?:\.\d{1,3}){0,3}[.)]\s[^:\d]*")
+"""The heading of a numbered part, whose number is no value: "7. Notice"."""
 _SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
 
 
@@ -172,7 +175,7 @@ def _is_field(line: str) -> bool:
     text = line.strip()
     if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?"):
         return False
-    if TARGET_LINE.match(text):
+    if TARGET_LINE.match(text) or _PART.fullmatch(text) or is_page_line(text):
         return False
     return is_row(text) or (len(text.split()) <= MOST_WORDS and (":" in text or not _SENTENCE.search(text)))
 

@@ -172,4 +172,6 @@ def why_unclaimed(reason: str, *, answer: str = "", probability: float = 0.0, le
         probability: Probability that it is right, in [0, 1].
         least: Least probability at which an answer is claimed.
     """
-    return UNCLAIMED[reason].format(answer=answer[:80], probability=f"{probability:.0%}", least=f"{least:.0%}")
+    # Cut and not rounded: what is less sure than the limit must not look as sure.
+    sure = f"{int(100 * probability + 1e-9)}%"
+    return UNCLAIMED[reason].format(answer=answer[:80], probability=sure, least=f"{least:.0%}")

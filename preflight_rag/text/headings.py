@@ -59,8 +59,16 @@ _ITEM = re.compile(r"\d{1,2}[.)]\s{1,4}(?=[A-ZÀ-Þ])")
 _SENTENCE = re.compile(r"[.!?:;](?:[\"”’»)\]]{0,2})(?:\s|$)")
 _GOES_ON = (",", ";", "–", "—", "-")
 """Ends of a line, such as one of a verse, that the next one continues, whatever stands between."""
+_PAGE_LINE = re.compile(
+    r"(?:[^\n.:;?]{1,60}\W )?(?:page|p\.|seite) ?\d{1,4}(?: ?(?:of|von|/) ?\d{1,4})?", re.IGNORECASE
+)
 LEAST_TEXT = 40
 """Characters of a line below a heading that ends no sentence; a guess."""
+
+
+def is_page_line(line: str) -> bool:
+    """Return whether a line is the foot or head of a page: "Skerrow Museum - page 1", "Page 3 of 7"."""
+    return _PAGE_LINE.fullmatch(line.strip()) is not None
 
 
 def plain_headings(text: str) -> list[tuple[int, str]]:

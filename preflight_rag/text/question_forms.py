@@ -35,7 +35,7 @@ _EXPLANATION = re.compile(
     re.I,
 )
 _DEFINITION = re.compile(
-    r"(?:what(?: is| are| was| were|['’]s) (?!the\b)(?:an? )?|who (?:is|are|was|were) (?!the\b))"
+    r"(?:what(?: is| are| was| were|['’]s) (?!the\b)(?:an? )?|who (?:is|are|was|were) (?!the\b|\w{2,}ing\b))"
     r"(?P<what>[\w'’()/+-]+(?:[\s,]+[\w'’()/+-]+){0,4})\W*$",
     re.I,
 )

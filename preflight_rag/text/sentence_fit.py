@@ -16,7 +16,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.headings import plain_headings
+from preflight_rag.text.headings import is_page_line, plain_headings
 from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
@@ -139,10 +139,10 @@ class SentenceFit:
         return any(self.off_subject(item) for item in self._at(n, quote))
 
     def is_heading(self, n: int, text: str) -> bool:
-        """Return whether a part of a passage is a heading, which states nothing by itself."""
+        """Return whether a part of a passage is a heading or the foot of a page, which states nothing by itself."""
         source = next((each for each in self._sources if each.n == n), None)
-        if source is None:
-            return False
+        if source is None or is_page_line(text):
+            return source is not None
         return text in (source.heading, *(heading for _, heading in plain_headings(source.text)))
 
     def may_claim(self, n: int, quote: str) -> bool:

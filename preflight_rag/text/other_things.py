@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from preflight_rag.state.reading import Source
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
-from preflight_rag.text.words import STOP_WORDS, words_by_token
+from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _BEFORE_VERB = frozenset(
@@ -29,45 +29,19 @@ _PARTICIPLE = re.compile(
 _ASKED_FOR = frozenset(["many", "much", "which", "what", "whose"])
 """Words before what is asked for, which an answer names in words of its own: "Which city", "How many people"."""
 _GENERIC = frozenset(
-    word
-    for words in [
-        "main",
-        "total",
-        "whole",
-        "overall",
-        "exact",
-        "current",
-        "present",
-        "full",
-        "real",
-        "actual",
-        "correct",
-        "official",
-        "first",
-        "last",
-        "next",
-        "new",
-        "old",
-        "own",
-        "usual",
-        "normal",
-        "standard",
-        "regular",
-        "typical",
-        "average",
-        "maximum",
-        "minimum",
-        "different",
-        "various",
-        "several",
-    ]
-    for word in words_by_token(words)
+    words(
+        "main total whole overall exact current present full real actual correct official first last next new old own"
+        " usual normal standard regular typical average maximum minimum different various several"
+    )
 )
 """Index terms that do not tell two things of a kind apart, or that documents leave out."""
 _POINTS_BACK = re.compile(
     r"\W*(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|there|then)\b", re.IGNORECASE
 )
 """A sentence that begins so is about what the one before it names."""
+_NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
+LEAST_SHARED = 0.5
+"""Least share of a question's words in a sentence that may answer it; a guess."""
 _MOST_BEFORE, _MOST_BEHIND = 2, 4
 """Words before a noun, and behind its "of", that tell which one is meant; a guess."""
 
@@ -93,18 +67,31 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
     known = frozenset(words_by_token(asked))
     around = f"{source.title.replace('_', ' ')}\n{source.heading}\n{quote}"
     before = _sentence_before(source.text, quote) if _POINTS_BACK.match(quote) else ""
-    said = frozenset(words_by_token(f"{before}\n{quote}"))
-    placed = said | frozenset(words_by_token(around))
+    stated = frozenset(words_by_token(f"{before}\n{quote}"))
+    placed = stated | frozenset(words_by_token(around))
     phrases = list(_phrases(asked))
     for which, noun in _qualified(phrases):
         if which in placed or noun not in placed:
             continue
         if any(_qualifiers(line, noun) - known for line in around.split("\n")):
             return True
-    return any(_is_missing(phrase, said, placed) for phrase in phrases)
+    return any(_is_missing(phrase, stated, placed) for phrase in phrases)
 
 
-def _is_missing(phrase: _Phrase, said: frozenset[str], placed: frozenset[str]) -> bool:
+def answers_to(question: str, source: Source, quote: str) -> bool:
+    """Return whether a sentence may answer a question: it is about its thing, and has half of its words.
+
+    Args:
+        question: The question.
+        source: The passage; the words of its title and heading count.
+        quote: The sentence, as it stands in it.
+    """
+    asked = frozenset(words(last_question(question))) - STOP_WORDS - _NO_SUBJECT
+    stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
+    return len(asked & stated) >= LEAST_SHARED * len(asked) and not is_of_another_thing(question, source, quote)
+
+
+def _is_missing(phrase: _Phrase, stated: frozenset[str], placed: frozenset[str]) -> bool:
     """Return whether a sentence has no word of a phrase of two or more, and its title and heading not the noun.
 
     Names are looked at elsewhere.
@@ -112,7 +99,7 @@ def _is_missing(phrase: _Phrase, said: frozenset[str], placed: frozenset[str]) -
     terms = [frozenset(words_by_token(word)) for word in phrase.words]
     if len(terms) < 2 or phrase.capital or not all(terms):
         return False
-    return all(said.isdisjoint(each) for each in terms) and placed.isdisjoint(terms[-1])
+    return all(stated.isdisjoint(each) for each in terms) and placed.isdisjoint(terms[-1])
 
 
 def _sentence_before(text: str, quote: str) -> str:
