@@ -29,6 +29,7 @@ from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.money import is_other_figure
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
+from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.quotes import is_title, plain, quotable
 from preflight_rag.text.sentences import sentence_spans
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
     from preflight_rag.models.embedding.embedder import Embedder
     from preflight_rag.offline.found_answers import ReadPassage
-    from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.sentence_fit import SentenceFit
 
 SIMILARITY_WEIGHT = 0.65
