@@ -110,7 +110,9 @@ def as_evidence(
 
 
 def _on_the_question(question: str, quotes: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
-    """Return the quotes that share a word with the question, if any does; else all."""
+    """Return the quotes that share a word with the question, if any does; of two, which may contradict, both."""
+    if len(quotes) <= 2:
+        return dict(quotes)
     asked = frozenset(words(question)) - STOP_WORDS
     sharing = {}
     for n, quote in quotes.items():
