@@ -87,3 +87,9 @@ def test_sentence_that_names_more_goes_before_a_field() -> None:
     )
     source = Source(1, "minutes.txt", "Minutes of the board", text, "minutes.txt", document_id="minutes.txt")
     assert named_fields("How much will the roof repair cost?", [source]) == []
+
+
+@pytest.mark.parametrize("line", ["7. Notice", "2.1) Notice of the two", "Notice board - page 1"])
+def test_the_number_of_a_part_or_page_is_no_value(line: str) -> None:
+    text = f"{line}\n\nDuring probation the notice is one week for the period that the contract names.\n"
+    assert named_fields("What is the notice period during probation?", [Source(1, "p", "", text)]) == []

@@ -108,6 +108,24 @@ def test_a_figure_keeps_its_sign_and_what_limits_it(text, found, whole):
     assert [span.text for span in within_sentences(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "whole"),
+    [
+        ("It meets on Thursday 12 June 2025 at seven.", "2025", "12 June 2025"),
+        ("It met on May 3, 2024.", "2024", "May 3, 2024"),
+        ("It met in June 2024.", "2024", "June 2024"),
+        ("Starts: 2025-06-12 19:00, Thursday", "2025", "2025-06-12 19:00"),
+        ("Starts: 2025-06-12", "2025", "2025-06-12"),
+        ("It met in 2024.", "2024", "2024"),
+        ("Children from 8 may turn the jack.", "8 may", "8"),
+        ("It opens on 8 May.", "8 May", "8 May"),
+    ],
+)
+def test_a_date_is_whole_and_a_verb_is_no_month(text, found, whole):
+    start = text.rindex(found)
+    assert [span.text for span in within_sentences(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
+
+
 def test_limits_that_differ_are_two_answers():
     assert not agree("more than 50 people", "less than 50 people")
     assert agree("about 50 people", "about 50 people")

@@ -25,6 +25,8 @@ def is_another(question, text):
         ("What was the revenue in 2021?", "Revenue for the three months ended March 31, 2021 was £4 million."),
         ("How much did it spend in the fourth quarter?", "During fiscal 2022, it spent $900 million."),
         ("How much did it spend in Q4?", "For the full year it spent $900 million."),
+        ("When did the mill close?", "The mill will be closed to visitors from 8 September."),
+        ("When was the hall painted?", "The hall is to be painted in May 2026."),
     ],
 )
 def test_another_day_month_or_ordinal_is_another_time(question, text):

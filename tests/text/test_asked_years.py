@@ -42,6 +42,26 @@ def test_a_quote_of_the_year_in_question_stands_before_those_of_other_years():
     assert shown == ([(2, own), (1, late)], CLOSEST)
 
 
+def test_a_sentence_of_the_year_elsewhere_in_the_passages_comes_first():
+    late = "We aim at 30,000 visitors in 2026."
+    sources = {1: source(1, late), 2: source(2, "Prices rose. Visitors numbered 26,310 in 1995.")}
+    shown = by_year("How many visitors came in 1995?", sources, [(1, late)], CLOSEST)
+    assert shown == ([(2, "Visitors numbered 26,310 in 1995."), (1, late)], CLOSEST)
+
+
+def test_nothing_is_missing_for_a_year_that_a_passage_names():
+    late = "Net income was 815 in 2022."
+    sources = {1: source(1, late), 2: source(2, "In 1995 it rained.")}
+    assert by_year("What was net income in 1995?", sources, [(1, late)], CLOSEST) == ([(1, late)], CLOSEST)
+
+
+def test_quotes_of_the_day_in_question_come_first_however_it_is_written():
+    rows = [f"Date: 2025-05-{day} | Tour: {name}" for day, name in (("03", "Walter"), ("17", "Ken"), ("31", "Ann"))]
+    sources = {n: source(n, row) for n, row in enumerate(rows, 1)}
+    shown, _ = by_year("Who leads the tour on 17 May?", sources, list(enumerate(rows, 1)), CLOSEST)
+    assert [n for n, _ in shown] == [2, 1, 3]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence", "title", "given"),
     [

@@ -65,6 +65,11 @@ def test_a_question_asks_for_a_form(question, form):
     assert form_of(question) == form
 
 
+@pytest.mark.parametrize(("question", "form"), [("Who is doing the roof?", "value"), ("Who is Ann?", "explanation")])
+def test_who_does_something_is_a_name(question, form):
+    assert form_of(question) == form
+
+
 @given(st.text(max_size=120))
 def test_any_text_has_a_form(question):
     assert form_of(question) in {"value", "list", "verdict", "explanation"}

@@ -89,6 +89,11 @@ _NOTE_REFERENCE = re.compile(r"noteref")
 """In `epub:type` or `role`, of a link that leads to a note and is shown above the line."""
 _WRITES_TO = re.compile(r"^(?:mailto|tel):[^\s?]", re.IGNORECASE)
 _LETTERS = 26
+_COPYRIGHT = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
+_MOST_FOOTERS = 20
+"""Footers of a page, or of its parts, that are read; a guess."""
+_LONGEST_FOOT = 300
+"""Characters of a footer's line that states something; a guess."""
 _LINKS = 0.5
 """Share of a list's letters that links may have; a guess. Menus have more."""
 _MORE_THAN_WORDS = [
@@ -159,7 +164,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     address = _canonical(soup)
     yield file_document(
         path,
-        _main_text(page, soup),
+        _with_footers(_main_text(page, soup), soup),
         title=_title(_first(properties, "og:title"), title, heading.get_text(" ") if heading else ""),
         date=date or (iso_date(written[1]) if written else None),
         authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
@@ -796,6 +801,23 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
     if len(main) >= _ENOUGH_CHARACTERS and len(main) >= _ENOUGH_SHARE * len(visible):
         return main
     return visible if len(visible) > len(main) else main
+
+
+def _with_footers(text: str, soup: BeautifulSoup) -> str:
+    """Return a page's text with the lines of its footers that state a figure or a date: "Updated 7 April by Ann".
+
+    What is only a link, and who has the copyright, is left out with the rest of a footer.
+    """
+    known = frozenset(one_line(line) for line in text.split("\n"))
+    lines: dict[str, None] = {}
+    for footer in soup.find_all("footer", limit=_MOST_FOOTERS):
+        links = frozenset(one_line(link.get_text(" ")) for link in footer.find_all("a"))
+        for line in _visible_text(_parsed(footer.decode_contents())).split("\n"):
+            own = one_line(line)
+            states = any(map(str.isdigit, own)) and not _COPYRIGHT.search(own)
+            if states and own not in links and own not in known and len(own) <= _LONGEST_FOOT:
+                lines[own] = None
+    return "\n\n".join([text, *lines]) if text else "\n".join(lines)
 
 
 def _table_row(line: str) -> str:

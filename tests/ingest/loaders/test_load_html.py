@@ -31,6 +31,20 @@ def test_main_content_with_metadata(tmp_path: Path) -> None:
     assert not any(word in document.text for word in ("hidden", "Imprint", "Cookies"))
 
 
+def test_a_footer_keeps_the_lines_that_state_something(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    foot = (
+        "<footer><nav><a href='/1'>Part 1</a></nav><p>Updated 7 April 2025 by Ann Reeve</p><p>Call 01234 567890</p>"
+        "<p>© 2025 The museum</p><p><a href='/top'>Top 10</a></p><p>Follow us</p></footer></body>"
+    )
+    page = ARTICLE.format(paragraphs="".join(PARAGRAPH.format(n=n) for n in range(20)))
+    path.write_text(page.replace("</body>", foot) if "</body>" in page else page + foot, encoding="utf-8")
+    text = load_one(path).text
+    assert "Updated 7 April 2025 by Ann Reeve" in text
+    assert "Call 01234 567890" in text
+    assert not any(word in text for word in ("© 2025", "Top 10", "Follow us", "Part 1"))
+
+
 def test_short_page_gives_its_visible_text(tmp_path: Path) -> None:
     path = tmp_path / "a.xhtml"
     path.write_text(
