@@ -36,7 +36,7 @@ _GENERIC = frozenset(
 )
 """Index terms that do not tell two things of a kind apart, or that documents leave out."""
 _POINTS_BACK = re.compile(
-    r"\W*(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|there|then)\b", re.IGNORECASE
+    r"^\W*(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|there|then)\b", re.IGNORECASE
 )
 """A sentence that begins so is about what the one before it names."""
 _NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
