@@ -15,6 +15,8 @@ from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 LONGEST = 400
 """Characters of a quote of two sentences, at most; a guess."""
+LEAST_MISSING = 2
+"""Words that a quote has to lack for a next sentence without a pronoun; a guess."""
 _POINTS_BACK = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
 
@@ -23,7 +25,8 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     """Return a quote; if it and a neighbouring sentence are about the same thing, both.
 
     The neighbour is in the same paragraph, the later sentence of the two begins with a pronoun, and the neighbour
-    contains a word of the question that is missing in the quote, its title and its heading.
+    contains a word of the question that is missing in the quote, its title and its heading; or the next sentence
+    contains all that is missing: "In the attic it is 55 %."
 
     Args:
         question: The question.
@@ -40,6 +43,8 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     behind = next((span for span in spans if span[0] >= end), None)
     before = next((span for span in reversed(spans) if span[1] <= start), None)
     if behind and _POINTS_BACK.match(source.text[slice(*behind)].strip()) and _adds(missing, source, behind):
+        return _joined(source, start, behind[1], quote)
+    if behind and len(missing) >= LEAST_MISSING and missing <= frozenset(words_by_token(source.text[slice(*behind)])):
         return _joined(source, start, behind[1], quote)
     if before and _POINTS_BACK.match(quote) and _adds(missing, source, before):
         return _joined(source, before[0], end, quote)

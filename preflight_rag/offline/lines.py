@@ -22,10 +22,14 @@ from preflight_rag.text.numbered_parts import asks_for_text, find_parts
 from preflight_rag.text.quotes import is_title, trim_quote
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
-from preflight_rag.text.words import words
+from preflight_rag.text.words import STOP_WORDS, words
 
 MOST_LINES = 10
 """Rows and lines that are shown; a guess."""
+MOST_ROWS = 3
+"""Rows with all words of a question, of which more name none of them; a guess, as of other quotes."""
+LEAST_WORDS = 2
+"""Words of a question that name a row; a guess."""
 LONGEST_CLAUSE = 500
 """Characters of a clause that is shown as a whole; a guess."""
 MOST_SENTENCES = 3
@@ -35,6 +39,8 @@ _SHORTEST_CELL = 3
 """Characters of a cell that is looked for in a question; what is shorter stands in many. A guess."""
 
 _WORD = re.compile(r"[^\W_]+")
+_ASKING = frozenset(words("much many cost costs pay get take value say give"))
+"""Words that ask, and that a row need not have."""
 _UNITS = {
     name: unit
     for unit, names in {
@@ -98,8 +104,8 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
 def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the rows and log lines that a question names, best first; [] if it names none.
 
-    They are named by an exact string, else as errors that share a word with the question, else by a cell that the
-    question repeats word for word.
+    They are named by an exact string, else as errors that share a word with the question, else because no other row
+    has all its words, else by a cell that the question repeats word for word.
     """
     lines = [PassageLine(source.n, line) for source in sources for line in _lines(source.text)]
     strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
@@ -114,10 +120,27 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
         found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
         if found:
             return _best(found)
+    if whole := _rows_with_all_words(question, sources):
+        return whole
     named = _best([(_named_cells(question, line.text), line) for line in lines])
     about = _about_names(question, lines) if named else []
     # "Caretaker: Fax" has a word of the question as a cell, and is not about the person that the question names.
     return _best([(1 + _named_cells(question, line.text), line) for line in about]) or named
+
+
+def _rows_with_all_words(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return the rows that have all words of a question in their cells and columns; [] if these are many, or few words.
+
+    "What is the insurance value of the sextant?" names the row "Object: Sextant by Ray | Insurance value: 7800".
+    """
+    asked = frozenset(words(question)) - STOP_WORDS - _ASKING
+    found: dict[str, int] = {}
+    for source in sources if len(asked) >= LEAST_WORDS else ():
+        for line in _lines(source.text):
+            row = parse_row(line) if is_row(line) and asked <= frozenset(words(line)) else None
+            if row and asked & frozenset(words(" ".join(cell.text for cell in row.cells))):
+                found.setdefault(line, source.n)
+    return [(n, line) for line, n in found.items()] if len(found) <= MOST_ROWS else []
 
 
 def _about_names(question: str, lines: Sequence[PassageLine]) -> list[PassageLine]:

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.names import surface_names
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
@@ -88,7 +89,10 @@ def answers_to(question: str, source: Source, quote: str) -> bool:
     """
     asked = frozenset(words(last_question(question))) - STOP_WORDS - _NO_SUBJECT
     stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
-    return len(asked & stated) >= LEAST_SHARED * len(asked) and not is_of_another_thing(question, source, quote)
+    if len(asked & stated) < LEAST_SHARED * len(asked) or is_of_another_thing(question, source, quote):
+        return False
+    named = frozenset(words_by_token(f"{source.title} {source.heading} {quote}"))
+    return not any(named.isdisjoint(words_by_token(" ".join(name))) for name in surface_names(last_question(question)))
 
 
 def _is_missing(phrase: _Phrase, stated: frozenset[str], placed: frozenset[str]) -> bool:
