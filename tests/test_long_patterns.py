@@ -18,6 +18,18 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("conversation.antecedents._AUXILIARY_AT_END", "how much will", "who paid for"),
+    ("conversation.antecedents._CHAIN", "the crack in the figurehead", "the museum bought the chart", "fullmatch"),
+    ("conversation.antecedents._IRREGULAR", "kept", "cost", "fullmatch"),
+    ("conversation.antecedents._OWNED_BY", "the condition of the figurehead", "the figurehead", "fullmatch"),
+    ("conversation.antecedents._OWNER_FIRST", "the figurehead's condition", "the figurehead", "fullmatch"),
+    ("conversation.antecedents._OF_A_PERSON", "What did @ find in March", "How many stores did @ close"),
+    ("conversation.antecedents._PARTICIPLE", "moved", "shed", "fullmatch"),
+    ("conversation.antecedents._ROLE_PHRASE", "did the conservator say", "did the radiator leak"),
+    ("conversation.antecedents._SUBJECT_OF_CLAUSE", "did the diver find when she dived", "did the diver find the bell"),
+    ("conversation.antecedents._TIME_AT_END", "Who came last year", "Who came with the horse"),
+    ("conversation.antecedents._NO_THING", "when did it happen", "why did it crack"),
+    ("conversation.follow_ups._OF_A_FIRM", "how many stores did it open", "why did it open"),
     ("evaluation.experiments.cpqa._CANCER", "survival in melanoma", "survival in diabetes"),
     ("evaluation.harness.arms._LABELLED", "The answer is (B).", "Answer A question first."),
     ("evaluation.harness.arms._DECLINED", "I'm sorry, I can't help with that.", "He said that he would go."),

@@ -5,6 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from preflight_rag.conversation.antecedents import (
+    acts_as_person,
+    acts_as_thing,
+    role_in,
+    suits_no_thing,
+    thing_of,
+    what_it_means,
+)
 from preflight_rag.conversation.relative_years import with_years
 from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
@@ -76,7 +84,7 @@ _RESEARCHERS = re.compile(
     r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
 )
 _THERE_IS = re.compile(r" (?:is|are|was|were) there\W*$", re.I)
-_IMPERSONAL = re.compile(r"\bit (?:takes?\b|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
+_IMPERSONAL = re.compile(r"\bit (?:takes?\b(?!\W*$)|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
 _PEOPLE = re.compile(
     r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
     r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
@@ -105,12 +113,14 @@ _NO_PERSON = re.compile(
 )
 """Words of offices, firms, places and dates, which are capitalised as names of people are."""
 _COMPANY = re.compile(r",? (?:Inc|Corp|Ltd|LLC|plc|Co)\b|’s? (?:Board|Company)\b")
+_OF_A_FIRM = re.compile(r"(?:how (?:many|much)|what|which)\b.*\b(?:do|does|did|has|have|had|will|would) it\b", re.I)
+"""What is asked of a firm that does or has something: "how many stores did it open"."""
 _WHO = re.compile(r"\W*(?:who|whom|which (?:person|man|woman))\b", re.I)
 _AUXILIARY = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must"
 _NO_VERB = rf"(?!(?:{_AUXILIARY})\b)"
 _SUBJECT = re.compile(
     rf"\b(?:what|who|where|when) (?:is|was|are|were) (?P<subject>{_NO_VERB}[^\s?]+(?: {_NO_VERB}[^\s?]+){{0,11}}?)"
-    r"(?: (?:called|named|located|born|held|made))?$",
+    r"(?: (?:called|named|located|born|held|made|kept|stored))?$",
     re.I,
 )
 """The subject of a question about one thing: "What was [the annual dividend of 2023]?"."""
@@ -172,6 +182,8 @@ LONGEST_NAME = 100
 """Characters of a name that takes the place of a pronoun; a longer run of capitals is none. A guess."""
 MOST_GENERAL = 3
 """Content words up to which such a question leans on the one before it; a guess."""
+MOST_TURNS_BACK = 4
+"""Questions among which the person is looked for whom "she" means, if the last one speaks of nobody; a guess."""
 _DAY = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october"
     r"|november|december|\d[\w./-]*|easter|christmas|(?:new|boxing|good|bank|public|whit)|years?|eve|day|holidays?",
@@ -212,15 +224,20 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
         turn = _with_own_name(turn)
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
-        if is_last and (named := _named(turn, clause or core, people)) != turn:
-            turn = _with_setting(named, clause or core)
+        is_named = False
+        if is_last and (named := _named(turn, clause or core, people, turns[: place - 1])) != turn:
+            turn, is_named = _with_setting(named, clause or core), True
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
         is_office = _OFFICE.match(rest) is not None
         if (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
             core, clause, spoken = owned, "", owned
         elif is_office:
             core, clause, spoken = rest, "", rest
-        elif not core or (_stands_alone(rest) and not (rest != turn and _names_subject(rest))):
+        elif (
+            not core
+            or (is_named and not _PRONOUN.search(rest))
+            or (_stands_alone(rest) and not (rest != turn and _names_subject(rest)))
+        ):
             core, clause, spoken = turn, "", turn
         elif completed := _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
@@ -297,26 +314,65 @@ def _names_subject(text: str) -> bool:
     )
 
 
-def _named(message: str, question: str, people: Sequence[str]) -> str:
+def _named(message: str, question: str, people: Sequence[str], before: Sequence[str]) -> str:
     """Return the message with its pronoun replaced by the name that the pronoun stands for.
 
     The message is returned unchanged where there is no such name, or more than one.
+
+    Args:
+        message: The message.
+        question: The question before it.
+        people: The people named in the answer to that question.
+        before: The questions before that one, oldest first.
     """
     person = _PERSON.search(message)
     # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
-        return _put(message, person, _person_of(question, people))
+        return _put(message, person, _person_of(question, people) or _person_before(question, people, before))
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
     if not thing:
         return message
+    return _put(message, thing, _thing_meant(message, thing, question))
+
+
+def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
+    """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
+    is_one = pronoun[0].lower() in ("it", "its")
     subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME]
-    if subject and len(own) == 1 and _acts(message, thing) and _owns(own[0], subject["subject"]):
-        return _put(message, thing, re.sub(r"['’]s?$", "", own[0]))
+    if subject and len(own) == 1 and _acts(message, pronoun) and _owns(own[0], subject["subject"]):
+        return re.sub(r"['’]s?$", "", own[0])
+    if is_one and _WHO.match(question) and subject:
+        return ""  # whoever is asked for is a person
+    people = [name for name in own if is_one and _may_be_person(name, question, message)]
     if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
-        return _put(message, thing, subject["subject"])
-    return _put(message, thing, own[0]) if len(own) == 1 and thing[0].lower() in ("it", "its") else message
+        if subject["subject"] in people:
+            return ""
+        return what_it_means(subject["subject"], message) if is_one else subject["subject"]
+    if not is_one:
+        return ""
+    firms = [name for name in own if name not in people]
+    # A name that may be a firm's may be meant beside the thing.
+    sure = [name for name in people if acts_as_person(name, question)]
+    spoken_of = "" if suits_no_thing(message) else thing_of(question, own, sure)
+    if spoken_of and all(name in spoken_of for name in firms):
+        return what_it_means(spoken_of, message)
+    return firms[0] if len(firms) == 1 == len(own) else ""
+
+
+def _may_be_person(name: str, question: str, message: str) -> bool:
+    """Return whether a name may be that of a person, whom "it" never means.
+
+    A firm may be called as people are: "How many did it open?" after "How many stores did Ulta Beauty close?" means the
+    firm, since nobody says "it" of a person who counts or gets something; "Why did it open?" may mean something else.
+    """
+    if acts_as_person(name, question):
+        return True
+    if not _PERSON_NAME.fullmatch(name) or _NO_PERSON.search(name) or _COMPANY.search(question):
+        return False
+    is_firm = _OF_A_FIRM.match(_LEAD_IN.sub("", message, count=1)) is not None
+    return not (is_firm or acts_as_thing(name, question))
 
 
 def _acts(message: str, pronoun: re.Match[str]) -> bool:
@@ -390,7 +446,37 @@ def _person_of(question: str, people: Sequence[str]) -> str:
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
         return named[0] if len(named) == 1 else ""
+    if not known and not named and not _WHO.match(question):
+        return role_in(question)
     return known[0] if len(known) == 1 else ""
+
+
+def _person_before(question: str, people: Sequence[str], before: Sequence[str]) -> str:
+    """Return the only person of whom a conversation spoke before it came to a question without people; "" if unclear.
+
+    After "What did Ingrid Falk find?" and "How much will the treatment cost?", "she" is still Ingrid Falk.
+    """
+    if people or _WHO.match(question) or _people_in(question):
+        return ""
+    for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
+        if _WHO.match(turn):
+            return ""  # it asked for a person, whose name is unknown here
+        if found := _people_in(turn):
+            is_one = len(found) == 1 and (found[0] == role_in(turn) or acts_as_person(found[0], turn))
+            return found[0] if is_one else ""
+    return ""
+
+
+def _people_in(question: str) -> list[str]:
+    """Return the names in a question that may be those of people, or else the person whom it calls by a role."""
+    names_of_all = [name for run in _names_in(question) for name in re.split(r" (?:and|&) ", run)]
+    named = [
+        name
+        for name in names_of_all
+        if (_PERSON_NAME.fullmatch(name) and not _NO_PERSON.search(name)) or acts_as_person(name, question)
+    ]
+    role = role_in(question)
+    return named or ([role] if role else [])
 
 
 def _is_owner(name: str, question: str) -> bool:

@@ -1,0 +1,251 @@
+"""What a pronoun of a follow-up may stand for: the thing, or the person, that the question before it speaks of."""
+
+from __future__ import annotations
+
+import re
+
+_ENDS = (
+    r"(?:in|of|for|at|on|with|after|before|during|among|from|under|to|by|about|into|over|per|through|between|without"
+    r"|against|near|behind|because|since|until|if|than"
+    r"|the|our|your|my|his|her|its|their|this|that|these|those|an?|all|each|any|some|no"
+    r"|is|are|was|were|be|been|do|does|did|has|have|had|can|could|will|would|should|may|must"
+    r"|who|whom|whose|what|when|where|which|why|how|and|or|but|as|so|while|not"
+    r"|i|we|you|they|he|she|it|us|me|him|them|there|here|wrong|well|first|last)"
+)
+"""Words at which a noun with what stands before it ends; "wrong" is what somebody finds with a thing."""
+_NOUN = rf"(?:(?!{_ENDS}\b)[\w'’&.-]+)"
+_DETERMINER = re.compile(r"\b(?:the|our|your|my)\s", re.I)
+_ANY_DETERMINER = re.compile(r"\b(?:the|our|your|my|his|her|their|this|that|an?)\s", re.I)
+_CHAIN = re.compile(
+    rf"(?:the|our|your|my) (?:(?:first|last) )?{_NOUN}(?: {_NOUN}){{0,4}}"
+    rf"(?: (?:of|in) (?:(?:the|our|your|my|an?) )?{_NOUN}(?: {_NOUN}){{0,4}}){{0,2}}",
+    re.I,
+)
+"""A thing with its article, and what it belongs to or lies in: "the crack in the figurehead"."""
+_TIME_AT_END = re.compile(
+    r" (?:(?:in|on|during|since|for|until|at|by) (?:the )?(?:early |late |year )?(?:[A-Z]\w+ )?\d[\w./:-]*"
+    r"(?: \w+)?(?: \d{4})?"
+    r"|(?:in|on|during|since) (?:January|February|March|April|May|June|July|August|September|October|November|December)"
+    r"|(?:in |on |at )?(?:(?:last|this|next) (?:year|month|week|time|summer|winter|spring|autumn)|now|today|yesterday)"
+    r"|as well|too|again|at the time|at present)$"
+)
+"""When something happened, at a question's end: "in June 2024", "last year"."""
+_AUXILIARY_AT_END = re.compile(
+    r"\b(?P<word>do|does|did|can|could|will|would|should|may|must|is|are|was|were|has|have|had)$", re.I
+)
+_ACT_AT_END = re.compile(r"\bto [a-z]+$|\b(?:it|its)\b", re.I)
+_BE = re.compile(r"is|are|was|were", re.I)
+_PARTICIPLE = re.compile(
+    r"(?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed|bleed|reed|steed|creed)$)[a-z]{2,20}ed", re.I
+)
+_IRREGULAR = re.compile(
+    r"(?:kept|sold|built|made|held|found|sent|paid|bought|lost|left|cut|hit|put|set|shut|begun|born|broken|brought"
+    r"|caught|chosen|done|drawn|driven|eaten|fallen|given|grown|hidden|hung|known|laid|lent|lit|met|read|said|seen"
+    r"|shown|signed|spent|stolen|struck|taken|taught|told|torn|won|worn|written|called|named|located|open|closed|due"
+    r"|valid|available|like)",
+    re.I,
+)
+_PLURAL_NOUN = re.compile(r"[\w-]{2,}(?<![sui])s|people|(?:wo)?men|children|staff|police", re.I)
+_ROLE = (
+    r"(?:conservator|restorer|curator|director|trustee|surveyor|inspector|engineer|architect|doctor|nurse|surgeon"
+    r"|dentist|vet|teacher|headmaster|headmistress|professor|lecturer|student|pupil|chair(?:man|woman|person)?"
+    r"|president|treasurer|secretary|minister|mayor|author|writer|editor|reporter|journalist|photographer|artist"
+    r"|painter|manager|officer|supervisor|foreman|foreperson|caretaker|warden|guide|volunteer|speaker|lawyer|solicitor"
+    r"|barrister|judge|witness|plaintiff|defendant|landlord|landlady|tenant|owner|buyer|seller|employee|employer"
+    r"|applicant|candidate|accountant|auditor|assessor|consultant|researcher|scientist|patient|donor|visitor|customer"
+    r"|client|guest|captain|skipper|pilot|driver|passenger|builder|plumber|electrician|carpenter|gardener|coach"
+    r"|captain|player|referee|vicar|priest|bishop|policeman|policewoman|librarian|archivist|apprentice|interviewer)"
+)
+_ROLE_PHRASE = re.compile(rf"\bthe (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I)
+_SUBJECT_OF_CLAUSE = re.compile(
+    r"\b(?:do|does|did|has|had|will|would|can|could|should) (?P<who>the [a-z-]+) [a-z-]+\b.{0,100}"
+    r"\b(?:when|after|before|while|because|as|that|if|where) (?:he|she)\b",
+    re.I,
+)
+"""Who is "she" in "What did the diver find when she went down"."""
+_PERSON_VERB = (
+    r"(?:find|examine|inspect|write|say|tell|think|recommend|propose|suggest|advise|ask|see|notice|want|believe"
+    r"|describe|draw|paint|work|live|learn|teach|marry|die|retire|resign|join|speak|interview|discover|invent|study"
+    r"|wear|sing|feel|hear|know|mean|look|observe|conclude|argue|vote|promise|complain|apologi[sz]e|warn|agree|refuse"
+    r"|wish|hope|play|sit|stand|eat|drink|sleep|talk|explain|note|check|assess|treat|repair|restore|clean)"
+)
+"""Verbs of which the subject, where its name may be a person's, is more likely a person than a firm."""
+_TITLE = r"(?:Mr|Ms|Mrs|Miss|Dr|Prof|Sir|Dame|Lord|Lady|Canon|Rev)"
+_OF_A_PERSON = re.compile(
+    rf"\b{_TITLE}\.? @|\b(?:do|does|did|has|had|can|could|will|would|should|must) @ (?:not |also )?{_PERSON_VERB}\b"
+    r"|\bwho(?:['’]s| is| was) @|\bhow (?:old|tall) (?:is|was) @|\b(?:by|whom|married|asked|told|interviewed|met) @"
+    r"|@ (?:born|married|dead|alive|ill|retired|absent|present|working|employed|elected|appointed)\b"
+    r"|@['’]s? (?:wife|husband|son|daughter|mother|father|job|role|salary|age|career|opinion|birthday|mobile)\b"
+    r"|@ [^@]{1,100}\b(?:he|she|his|her|him)\b",
+    re.I,
+)
+"""How a question speaks of a person, whose name `@` stands for."""
+_OF_A_THING = re.compile(r"\b(?:what (?:is|was)|the|in|at|on) @|@['’]", re.I)
+"""How a question speaks of a place or a firm, whose name `@` stands for: "in Mill Lane", "Ulta Beauty's sales"."""
+_OWNED_BY = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (?:of|for) (?P<owner>.+)", re.I)
+_OWNER_FIRST = re.compile(
+    r"(?P<owner>(?:the|our|your|my) (?:[\w-]+ ){0,3}?[\w-]+)['’]s (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)", re.I
+)
+_SUITS = [
+    (
+        re.compile(r"prices?|costs?|rent(?:al)?|fee|charge|deposit|premium|rate|value|salary|budget|pay|wage", re.I),
+        re.compile(
+            r"\b(?:pa(?:y|id|ys|yable)|due|r[io]se[ns]?|fall(?:s|en)?|fell|increas\w+|rais\w+|lower\w*|reduc\w+|chang\w+"
+            r"|go(?:ne)? up|went up|includ\w+|refund\w*|charg\w+|calculat\w+|agree\w*|set|negotiat\w+|review\w*"
+            r"|compare\w*|differ\w*|much|high|higher|apply|applies|fixed|than)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"date|time|deadline|start|beginning|end|duration|day|year", re.I),
+        re.compile(
+            r"\b(?:chang\w+|mov\w+|postpon\w+|set|fix\w*|agree\w*|extend\w*|when|confirm\w*|announc\w+|decid\w+)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(r"condition|state|status|history|origin|purpose|cause|reason", re.I),
+        re.compile(
+            r"\b(?:improv\w+|worsen\w*|deteriorat\w+|chang\w+|assess\w*|describ\w+|check\w*|known?|record\w*|matter)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(
+            r"size|height|length|width|depth|weight|age|colou?r|name|shape|area|volume|capacity|location|position|address",
+            re.I,
+        ),
+        re.compile(
+            r"\b(?:measur\w+|chang\w+|means?|pronounc\w+|chos\w+|choose|c[ao]me from|calculat\w+)\b",
+            re.I,
+        ),
+    ),
+    (
+        re.compile(
+            r"report|review|description|account|list|inventory|survey|assessment|records?|photo(?:graph)?|picture|plan",
+            re.I,
+        ),
+        re.compile(
+            r"\b(?:writ\w+|wrote|publish\w*|sa(?:y|ys|id)|mention\w*|contain\w*|sent|send|sign\w*|dated?|recommend\w*"
+            r"|read|pages?|conclu\w+|draft\w*|approv\w+|updat\w+|cover\w*|print\w*|author|made|taken|drawn|long"
+            r"|about|who)\b",
+            re.I,
+        ),
+    ),
+]
+"""Nouns that a phrase is named by without being about them, with the words that suit the noun itself."""
+_NO_THING = re.compile(
+    r"\b(?:happen(?:s|ed)?|occur(?:s|red)?|matter|mean|go|(?:so |too |very |that )?(?:high|low)(?:er)?|r[io]se[ns]?"
+    r"|fall(?:s|en)?|fell|increas\w+|decreas\w+|decid\w+|agreed?|refused?|approved?|rejected?)\b",
+    re.I,
+)
+"""What is said of an event, an amount or a decision, and of no thing that a question speaks of."""
+
+
+def acts_as_person(name: str, question: str) -> bool:
+    """Return whether a question speaks of a name as of a person: "What did Ingrid Falk find", "Who is Ada Byron"."""
+    is_titled = re.match(rf"{_TITLE}\.? ", name) is not None
+    return is_titled or _OF_A_PERSON.search(question.replace(name, "@")) is not None
+
+
+def acts_as_thing(name: str, question: str) -> bool:
+    """Return whether a question speaks of a name as of a place, a firm or another thing: "in Mill Lane"."""
+    return _OF_A_THING.search(question.replace(name, "@")) is not None
+
+
+def role_in(question: str) -> str:
+    """Return the only person whom a question calls by a role, "the conservator"; "" for none or several."""
+    found = {match[0].casefold(): match[0] for match in _ROLE_PHRASE.finditer(question)}
+    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question)):
+        return clause["who"]
+    return next(iter(found.values())) if len(found) == 1 else ""
+
+
+def thing_of(question: str, names: list[str], people: list[str]) -> str:
+    """Return the only thing that a question speaks of with an article, and that "it" can mean; "" if it is unclear.
+
+    In "What did Ingrid Falk find wrong with the figurehead?" the thing is the figurehead, and in "How much will the
+    treatment cost?" it is the treatment. Whoever acts is no thing; a firm may be, so that a question with a firm and a
+    thing is unclear.
+
+    Args:
+        question: The question.
+        names: The names in it.
+        people: Those of the names that are people.
+    """
+    stem = question.rstrip(" ?.!")
+    while (cut := _TIME_AT_END.sub("", stem)) != stem:
+        stem = cut
+    for match in _DETERMINER.finditer(stem):
+        before, thing = stem[: match.start()].rstrip(), stem[match.start() :]
+        auxiliary = _AUXILIARY_AT_END.search(before)
+        is_state = auxiliary is not None and _BE.fullmatch(auxiliary["word"]) is not None
+        # "did the museum buy the chart": the first of the two acts, and the second is looked at next.
+        acts_on_another = auxiliary and not is_state and len(_ANY_DETERMINER.findall(thing)) > 1
+        if acts_on_another or not _CHAIN.fullmatch(thing):
+            continue
+        if auxiliary:
+            thing = _without_verb(thing, is_state)
+        asks_who = auxiliary is not None and re.match(r"who\b", before, re.I)
+        # "How long does it take to repair the roof?": what is repaired is not what lasts.
+        is_act = _ACT_AT_END.search(before) is not None
+        is_clear = bool(thing) and not (asks_who or is_act or _is_people(thing))
+        is_clear = is_clear and not _others(before, thing, names, people)
+        return thing if is_clear else ""
+    return ""
+
+
+def _without_verb(thing: str, is_state: bool) -> str:
+    """Return the subject of a question without the verb or participle behind it: "the treatment" of "… cost"."""
+    tokens = thing.split()
+    if is_state:
+        is_verb = _PARTICIPLE.fullmatch(tokens[-1]) or _IRREGULAR.fullmatch(tokens[-1])
+        return " ".join(tokens[:-1] if is_verb and len(tokens) > 2 else tokens)
+    return " ".join(tokens[:-1]) if len(tokens) > 2 else ""
+
+
+def _others(before: str, thing: str, names: list[str], people: list[str]) -> bool:
+    """Return whether something before a thing may be meant by "it" as well: another thing, or a firm."""
+    if any(name not in thing and name not in people for name in names):
+        return True
+    for match in _ANY_DETERMINER.finditer(f"{before} "):
+        rest = before[match.start() :]
+        ahead = rest.split()[1:4]
+        is_role = _ROLE_PHRASE.match(rest) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
+        is_plural = any(_PLURAL_NOUN.fullmatch(word) for word in ahead)
+        is_person = any(name in rest for name in people)
+        if not (is_role or is_plural or is_person):
+            return True
+    return False
+
+
+def _is_people(thing: str) -> bool:
+    """Return whether a phrase names people, or several things, which "it" does not mean."""
+    head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
+    return _ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+
+
+def suits_no_thing(message: str) -> bool:
+    """Return whether a message says of "it" what is said of events and amounts: "why did it happen"."""
+    return _NO_THING.search(message) is not None
+
+
+def what_it_means(subject: str, message: str) -> str:
+    """Return what "it" means after a question about a subject: the subject, or what the subject belongs to.
+
+    After "What is the condition of the figurehead?" nobody asks why the condition cracked, but the figurehead; "why
+    did it change?" means the condition.
+
+    Args:
+        subject: The subject of the question before, such as "the condition of the figurehead".
+        message: The message with the pronoun.
+    """
+    match = _OWNED_BY.fullmatch(subject) or _OWNER_FIRST.fullmatch(subject)
+    if match is None:
+        return subject
+    owner = match["owner"]
+    is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people(owner)
+    for nouns, verbs in _SUITS:
+        if nouns.fullmatch(match["noun"]):
+            return subject if not is_thing or verbs.search(message) else owner
+    return subject

@@ -1,0 +1,104 @@
+"""What "it", "he" and "she" of a follow-up stand for."""
+
+import pytest
+
+from preflight_rag.conversation.follow_ups import standalone
+
+FALK = "What did Ingrid Falk find wrong with the figurehead?"
+CONSERVATOR = "What did the conservator find when she examined the figurehead?"
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        (FALK, "why did it crack?", "why did the figurehead crack?"),
+        (CONSERVATOR, "why did it crack?", "why did the figurehead crack?"),
+        ("When did Dr Falk examine the bell?", "How heavy is it?", "How heavy is the bell?"),
+        ("Who repaired the clock?", "How old is it?", "How old is the clock?"),
+        ("What did we pay for the harbour chart last year?", "Where is it?", "Where is the harbour chart?"),
+        ("Did the trustees sell the steam pinnace?", "How long is it?", "How long is the steam pinnace?"),
+        ("How much will the treatment cost?", "And how long will it take?", "And how long will the treatment take?"),
+        ("When does the café lease end?", "Can it be renewed?", "Can the café lease be renewed?"),
+        ("How long is the crack in the figurehead?", "Is it new?", "Is the crack in the figurehead new?"),
+        ("Where is the oilskin coat kept?", "Who gave it?", "Who gave the oilskin coat?"),
+        ("How many stores did Ulta Beauty close?", "How many did it open?", "How many stores did Ulta Beauty open?"),
+    ],
+)
+def test_it_means_the_thing_of_the_question_before(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ("Who is Ingrid Falk?", "why did it crack?"),
+        ("Where is Ingrid Falk?", "how large is it?"),
+        ("When did Ingrid Falk start?", "why did it crack?"),
+        ("How much did Ingrid Falk charge?", "when was it paid?"),
+        ("Who is the treasurer?", "how large is it?"),
+        ("What did Ingrid say?", "why did it crack?"),
+        # Either of two may be meant.
+        ("When did the museum buy the chart?", "how large is it?"),
+        ("What did Foot Locker pay for the warehouse?", "how large is it?"),
+        ("What did the council say about the bridge at the meeting?", "when was it closed?"),
+        # An event or an amount, and not the thing.
+        (FALK, "when did it happen?"),
+        ("How much will the treatment cost?", "why is it so high?"),
+        ("How long does it take to repair the roof?", "How much does it cost?"),
+    ],
+)
+def test_it_stays_where_it_may_mean_something_else_and_is_never_a_person(question, message):
+    assert standalone(message, [question]) == f"{question} {message}"
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("What is the condition of the figurehead?", "why did it crack?", "why did the figurehead crack?"),
+        ("What is the figurehead's condition?", "why did it crack?", "why did the figurehead crack?"),
+        ("What is the price of the boat?", "How long is it?", "How long is the boat?"),
+        ("What is the date of the fair?", "Where is it?", "Where is the fair?"),
+        ("What is the name of the ship?", "When was it built?", "When was the ship built?"),
+        (
+            "What is the condition of the figurehead?",
+            "did it improve?",
+            "did the condition of the figurehead improve?",
+        ),
+        ("What is the price of the boat?", "When was it raised?", "When was the price of the boat raised?"),
+        ("What is the date of the fair?", "Why was it moved?", "Why was the date of the fair moved?"),
+        ("What is the capital of the county?", "How old is it?", "How old is the capital of the county?"),
+        ("What is the salary of Tom Brodie?", "Is it taxed?", "Is the salary of Tom Brodie taxed?"),
+    ],
+)
+def test_it_means_what_a_price_or_condition_belongs_to_unless_the_verb_suits_the_price(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "expected"),
+    [
+        ([CONSERVATOR], "When did she write the report?", "When did the conservator write the report?"),
+        (
+            [FALK, "how much will the treatment cost?", "And how long will it take?"],
+            "when did she write the report?",
+            "when did Ingrid Falk write the report?",
+        ),
+        ([CONSERVATOR, "How much is the tour?"], "What did she advise?", "What did the conservator advise?"),
+        (["Where does Tom Brodie work?", "How old is the clock?"], "Is he ill?", "Is Tom Brodie ill?"),
+    ],
+)
+def test_she_means_the_last_person_spoken_of(earlier, message, expected):
+    assert standalone(message, earlier) == expected
+
+
+@pytest.mark.parametrize(
+    ("earlier", "people"),
+    [
+        ([FALK, "Who repaired the clock?"], []),
+        ([FALK, "When did Mary Bell and Ada Byron meet?", "How old is the clock?"], []),
+        ([FALK, "How old is the clock?"], ["Ada Byron"]),
+        ([FALK, *["How old is the clock?", "How large is the hall?"] * 3], []),
+    ],
+)
+def test_she_stays_if_another_person_came_between_or_much_else(earlier, people):
+    assert "Falk" not in standalone("When did she come?", earlier, people)
