@@ -26,6 +26,7 @@ from preflight_rag.state.progress import progress
 from preflight_rag.state.reading import Draft, Rewrite, Talk
 from preflight_rag.state.schema import STATE_VERSION, EarlierState, State
 from preflight_rag.state.views import Asked
+from preflight_rag.text.headers import UNRESOLVED
 
 
 async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
@@ -100,9 +101,13 @@ def _searched(question: str, made: Rewrite) -> State:
 
 
 def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
-    """Return the last turn that answered from the documents, before its channels are cleared."""
-    answered = state.get("answer") and (state.get("decision") or {}).get("name") != "conversation"
-    if not answered:
+    """Return the last turn that answered from the documents, before its channels are cleared.
+
+    A turn that was not understood leaves the one before it the last.
+    """
+    answer = state.get("answer") or ""
+    answered = answer and (state.get("decision") or {}).get("name") != "conversation"
+    if not answered or answer.startswith(UNRESOLVED):
         return state.get("earlier")
     return EarlierState(
         question=state.get("standalone_question") or "",

@@ -25,6 +25,7 @@ from preflight_rag.state.errors import LibraryError, UsageError
 from preflight_rag.state.reading import Message, Reply, Rewrite
 from preflight_rag.text.boolean import expand, parse, quoted_phrases
 from preflight_rag.text.concepts import Frequency, expressions, relaxed, rewrite_by_rules, subquestions
+from preflight_rag.text.headers import UNRESOLVED
 from preflight_rag.text.languages import UNKNOWN, language_of
 
 if TYPE_CHECKING:
@@ -189,6 +190,30 @@ def _reads(expression: str) -> bool:
     return True
 
 
+def _understood_questions(messages: Sequence[Message], known: EarlierState | None) -> list[str]:
+    """Return the questions of a conversation to which a message may refer, oldest first, without small talk.
+
+    A question that was not understood is left out, since the next one would be made of it. The last one is the
+    question that was answered, where this is a single one: what its pronouns meant is known by then.
+    """
+    asked: list[str] = []
+    last = ""
+    for at, message in enumerate(messages):
+        if message.role != "user" or recognise_talk(message.text) is not None:
+            continue
+        after = messages[at + 1] if at + 1 < len(messages) else None
+        reply = after.text if after is not None and after.role == "assistant" else ""
+        if not reply.startswith(UNRESOLVED):
+            asked.append(message.text)
+            last = reply
+    # "And the second source?" means nothing without the answer before it, whose question stands for it.
+    if known and asked:
+        is_single = known["answer"] == last and known["question"] != "" and "? " not in known["question"]
+        if names_by_place(asked[-1]) or is_single:
+            asked[-1] = known["question"]
+    return [text for text in asked if not names_by_place(text)]
+
+
 async def standalone_question(
     question: str,
     history: Sequence[PastMessage],
@@ -219,12 +244,7 @@ async def standalone_question(
     message, files = await asyncio.to_thread(resolve_file, message, library if settings.rewrite != "off" else None)
     read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
     rewriter = QueryRewriter(library, reader=reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed)
-    messages = [past.message for past in history]
-    questions = [each.text for each in messages if each.role == "user" and recognise_talk(each.text) is None]
-    if known and questions and names_by_place(questions[-1]):
-        # "And the second source?" means nothing without the answer before it, whose question stands for it.
-        questions[-1] = known["question"]
-    questions = [text for text in questions if not names_by_place(text)]
+    questions = _understood_questions([past.message for past in history], known)
     reply = await rewriter.rewritten(
         message, [*read, *(sources_note(earlier) if read else [])], questions, people_of(earlier)
     )
