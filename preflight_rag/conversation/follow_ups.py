@@ -13,6 +13,7 @@ from preflight_rag.conversation.antecedents import (
     thing_of,
     what_it_means,
 )
+from preflight_rag.conversation.counterparts import with_counterpart
 from preflight_rag.conversation.relative_years import with_years
 from preflight_rag.state.reading import Earlier, Rewrite
 from preflight_rag.state.schema import EarlierState
@@ -535,7 +536,7 @@ def _completed(question: str, fragment: str) -> str:
         return f"{asked[:1].upper()}{asked[1:]} {rest}?"
     if _CLAUSE.match(asked):
         return ""
-    return _like(stem, asked) or _of_the_same(stem, asked)
+    return with_counterpart(stem, asked) or _like(stem, asked) or _of_the_same(stem, asked)
 
 
 def _of_the_same(stem: str, fragment: str) -> str:

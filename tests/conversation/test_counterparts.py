@@ -1,0 +1,51 @@
+"""Groups and seasons that take the place of others."""
+
+import pytest
+
+from preflight_rag.conversation.follow_ups import standalone
+
+ADULT = "What does the adult ticket cost in 2025?"
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        (ADULT, "and for children?", "What does the child ticket cost in 2025?"),
+        (ADULT, "and children?", "What does the child ticket cost in 2025?"),
+        (ADULT, "what about families?", "What does the family ticket cost in 2025?"),
+        (ADULT, "and for groups?", "What does the group ticket cost in 2025?"),
+        (ADULT, "and for family tickets?", "What does the family ticket cost in 2025?"),
+        (ADULT, "and for under 5s?", "What does the under 5 ticket cost in 2025?"),
+        ("How much is an adult ticket?", "and for students?", "How much is a student ticket?"),
+        ("How much is a child ticket?", "and for adults?", "How much is an adult ticket?"),
+        ("What is the members' fee?", "and for non-members?", "What is the non-members' fee?"),
+        ("What is the children's fare?", "and for adults?", "What is the adults' fare?"),
+        ("What is the member price of the talk?", "and for non-members?", "What is the non-member price of the talk?"),
+        ("How much do members pay for the talk?", "and non-members?", "How much do non-members pay for the talk?"),
+        ("How much do adults pay?", "and children?", "How much do children pay?"),
+        ("What are the adult prices?", "and for seniors?", "What are the senior prices?"),
+        ("What is the summer opening time?", "and in winter?", "What is the winter opening time?"),
+        ("What is the weekday rate for the hall?", "and at weekends?", "What is the weekend rate for the hall?"),
+        ("How much is a single room?", "and a double one?", "How much is a double room?"),
+        ("What is the minimum age?", "and the maximum?", "What is the maximum age?"),
+        ("When are you open on weekdays?", "and at weekends?", "When are you open on weekends?"),
+    ],
+)
+def test_a_group_takes_the_place_of_the_other_group(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        # What is asked for is no counterpart of anything.
+        (ADULT, "and for dogs?", f"{ADULT[:-1]} for dogs?"),
+        # The same group again; two seasons; a school that pays for adults.
+        ("How long is it between summer and winter?", "and in autumn?", None),
+        ("How much does the school pay for lunch?", "and for children?", "How much does the school pay for children?"),
+        ("What is the normal heart rate of adults?", "and in children?", "What is the normal heart rate in children?"),
+    ],
+)
+def test_what_is_no_counterpart_stays(question, message, expected):
+    found = standalone(message, [question])
+    assert found == expected if expected else question[:-1] in found
