@@ -140,6 +140,31 @@ _NO_THING = re.compile(
     re.I,
 )
 """What is said of an event, an amount or a decision, and of no thing that a question speaks of."""
+_OCCASION = re.compile(
+    rf"\b(?:the|our|your|this|that|my) (?:(?:first|last) )?(?:{_NOUN} ){{0,4}}?"
+    r"(?:meeting|event|party|talk|evening|visit|drill|inspection|conference|workshop|opening|ceremony|concert|fair"
+    r"|festival|match|game|hearing|session|lecture|class|funeral|wedding|election|trip|tour|show|assembly|exercise)\b"
+    r"(?P<of>(?: (?:of|in|on|at|about|with|for) (?:the )?[\w'’.-]+(?: [\w'’.-]+){0,5})?)$",
+    re.I,
+)
+"""An occasion at which people are, with what it is of and when it was: "the meeting of the trustees in March"."""
+
+
+def occasion_of(question: str) -> str:
+    """Return the occasion that a question speaks of, "the last meeting of the trustees"; "" if there is none."""
+    stem = question.rstrip(" ?.!")
+    tokens = stem.split()
+    ends = [stem, " ".join(tokens[:-1])]
+    for match in filter(None, map(_OCCASION.search, ends)):
+        auxiliary = _AUXILIARY_AT_END.search(stem[: match.start()].rstrip())
+        is_done = auxiliary is not None and not _BE.fullmatch(auxiliary["word"])
+        if is_done and match.end() == len(stem) and match["of"]:
+            continue  # "does the meeting of the trustees start": its last word is the verb
+        last = match[0].split()[-1]
+        if auxiliary and not is_done and (_PARTICIPLE.fullmatch(last) or _IRREGULAR.fullmatch(last)):
+            continue
+        return match[0]
+    return ""
 
 
 def acts_as_person(name: str, question: str) -> bool:

@@ -9,7 +9,8 @@ _GROUPS = {
     "teenager": "teenagers", "student": "students", "pupil": "pupils", "pensioner": "pensioners", "senior": "seniors",
     "concession": "concessions", "group": "groups", "family": "families", "school": "schools", "couple": "couples",
     "resident": "residents", "non-resident": "non-residents", "visitor": "visitors", "member": "members",
-    "non-member": "non-members", "guest": "guests", "volunteer": "volunteers", "employee": "employees", "carer": "carers",
+    "non-member": "non-members", "guest": "guests", "volunteer": "volunteers", "employee": "employees",
+    "carer": "carers",
     "man": "men", "woman": "women", "boy": "boys", "girl": "girls", "beginner": "beginners", "teacher": "teachers",
     "tenant": "tenants", "customer": "customers", "tourist": "tourists",
 }  # fmt: skip
@@ -40,7 +41,8 @@ _PRICED = (
 _ASKED_OF = r"(?:do|did|are|were|can|may|must|will|should|could)"
 _MEMBERS = "|".join(sorted((re.escape(word) for pair in _GROUPS.items() for word in pair), key=len, reverse=True))
 _BEFORE_NOUN = re.compile(
-    rf"\b(?P<article>an? )?(?P<group>(?<![\w-])(?:{_MEMBERS}))(?P<owner>['’]s?)?(?P<noun> (?:day |season |annual )?{_PRICED})\b",
+    rf"\b(?P<article>an? )?(?P<group>(?<![\w-])(?:{_MEMBERS}))(?P<owner>['’]s?)?"
+    rf"(?P<noun> (?:day |season |annual )?{_PRICED})\b",
     re.I,
 )
 _ASKED_GROUP = re.compile(rf"(?<=\s)(?P<verb>{_ASKED_OF} )(?P<group>(?:{_MEMBERS}))(?![\w-])", re.I)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from preflight_rag.conversation.antecedents import (
     acts_as_person,
     acts_as_thing,
+    occasion_of,
     role_in,
     suits_no_thing,
     thing_of,
@@ -114,6 +115,22 @@ _NO_PERSON = re.compile(
 )
 """Words of offices, firms, places and dates, which are capitalised as names of people are."""
 _COMPANY = re.compile(r",? (?:Inc|Corp|Ltd|LLC|plc|Co)\b|’s? (?:Board|Company)\b")
+_AT_AN_OCCASION = re.compile(
+    r"(?P<state>who(?:['’]s| is| are| was| were) (?:not |also |else )?(?:absent|present|there|missing|excused|invited"
+    r"|speaking|late|in the chair))"
+    r"|(?P<act>who (?:else )?(?:attended|chaired|missed|led|opened))"
+    r"|(?P<part>who (?:else )?(?:spoke|presided|apologi[sz]ed|took the minutes|was elected))"
+    r"|(?P<came>who (?:else )?came)|(?P<took>who (?:else )?took part)",
+    re.I,
+)
+"""A question for people at an occasion that it does not name: "who was absent?"."""
+_LINKS = {"state": " at", "act": "", "part": " at", "came": " to", "took": " in"}
+"""What stands between such a question and the occasion."""
+_WHO_IS = re.compile(r"who(?:['’]s| is| are| was| were| will be) ", re.I)
+_YES_NO = re.compile(
+    r"(?P<auxiliary>is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|must|may) (?P<rest>.+)", re.I
+)
+_NEGATED = {"can": "can't", "may": "can't", "will": "won't"}
 _OF_A_FIRM = re.compile(r"(?:how (?:many|much)|what|which)\b.*\b(?:do|does|did|has|have|had|will|would) it\b", re.I)
 """What is asked of a firm that does or has something: "how many stores did it open"."""
 _WHO = re.compile(r"\W*(?:who|whom|which (?:person|man|woman))\b", re.I)
@@ -266,7 +283,12 @@ def _with_own_name(message: str) -> str:
 
 def _stands_alone(text: str) -> bool:
     """Return whether a message names its subject, so that it can be understood without the conversation."""
-    if _OF_NOTHING.match(text[:1].lower() + text[1:]) or _ASKS_ALONE.fullmatch(text.rstrip(" ?.!")):
+    asked = text.rstrip(" ?.!")
+    if (
+        _OF_NOTHING.match(text[:1].lower() + text[1:])
+        or _ASKS_ALONE.fullmatch(asked)
+        or _AT_AN_OCCASION.fullmatch(asked)
+    ):
         return False
     personal = _IMPERSONAL.sub(" ", text)
     if len(words(text)) > 2 and (_names_in(text) or re.search(r"\b(?:of|in|at|for|on) ", text)):
@@ -344,8 +366,9 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     own = [name for name in own if len(name) <= LONGEST_NAME]
     if subject and len(own) == 1 and _acts(message, pronoun) and _owns(own[0], subject["subject"]):
         return re.sub(r"['’]s?$", "", own[0])
-    if is_one and _WHO.match(question) and subject:
-        return ""  # whoever is asked for is a person
+    asks_who = is_one and subject is not None and _WHO.match(question) is not None
+    if asks_who:
+        subject = None  # whoever is asked for is a person
     people = [name for name in own if is_one and _may_be_person(name, question, message)]
     if subject and not _PRONOUN.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
         if subject["subject"] in people:
@@ -359,7 +382,7 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     spoken_of = "" if suits_no_thing(message) else thing_of(question, own, sure)
     if spoken_of and all(name in spoken_of for name in firms):
         return what_it_means(spoken_of, message)
-    return firms[0] if len(firms) == 1 == len(own) else ""
+    return firms[0] if len(firms) == 1 == len(own) and not asks_who else ""
 
 
 def _may_be_person(name: str, question: str, message: str) -> bool:
@@ -525,6 +548,15 @@ def _completed(question: str, fragment: str) -> str:
     """
     stem, asked = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
     opening = _OPENING.match(stem)
+    if asked.casefold() == "why not":
+        return _denied(stem)
+    if people := _AT_AN_OCCASION.fullmatch(asked):
+        occasion = occasion_of(stem)
+        return f"{asked}{_LINKS[people.lastgroup or 'state']} {occasion}?" if occasion else ""
+    if opening and _WHO_IS.match(stem) and _ASKS_ALONE.fullmatch(asked):
+        # "Who was absent at the meeting?" asks nothing of which "where" would be a part; the meeting was somewhere.
+        occasion = occasion_of(stem) if re.fullmatch("where|when|how long", asked, re.I) else ""
+        return f"{asked[:1].upper()}{asked[1:]} was {occasion}?" if occasion else ""
     if opening and _ASKS_ALONE.fullmatch(asked):
         rest = stem[opening.end() :].lstrip()
         if (
@@ -537,6 +569,17 @@ def _completed(question: str, fragment: str) -> str:
     if _CLAUSE.match(asked):
         return ""
     return with_counterpart(stem, asked) or _like(stem, asked) or _of_the_same(stem, asked)
+
+
+def _denied(stem: str) -> str:
+    """Return "Why didn't the trustees agree?" for "Did the trustees agree"; "" for what is no yes-no question."""
+    bare = re.sub(r",? or not$", "", _LEAD_IN.sub("", stem, count=1) if _LEAD_IN.match(stem) else stem)
+    match = _YES_NO.fullmatch(bare)
+    if match is None or re.search(r"\b(?:not|never|no)\b", match["rest"], re.I):
+        return ""
+    auxiliary = match["auxiliary"].lower()
+    negated = _NEGATED.get(auxiliary, f"{auxiliary}n't")
+    return f"Why {negated} {match['rest']}?"
 
 
 def _of_the_same(stem: str, fragment: str) -> str:

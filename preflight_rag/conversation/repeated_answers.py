@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from preflight_rag.state.schema import EarlierState
@@ -12,6 +13,8 @@ from preflight_rag.text.words import STOP_WORDS, words
 
 MOST_QUOTES = 3
 """Quotes that are shown of a repeated answer; a guess."""
+_ASKS_WHY = re.compile(r"\b(?:why|how come|for what reason)\b", re.I)
+_REASON = re.compile(r"\b(?:because|owing to|due to|in order to|so that|on (?:the )?grounds of|therefore)\b", re.I)
 
 
 def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
@@ -37,12 +40,23 @@ def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str
     return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
 
 
-def adds_nothing(message: str, earlier: EarlierState) -> bool:
+def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
     """Return whether a follow-up, such as "and why?", has no content word of its own.
 
-    A search for such a message would only lead to the last answer again. "And in fiscal 2021?" has content words.
+    A search for such a message would only lead to the last answer again. "And in fiscal 2021?" has content words, and
+    "where?", of which a whole question was made, may be answered by the same quote. So may "why?" if the quote gives a
+    reason.
+
+    Args:
+        message: The follow-up as it was typed.
+        asked: The standalone question made from it.
+        earlier: The last answer.
     """
-    return frozenset(words(message)) <= frozenset(words(earlier["question"]))
+    if not frozenset(words(message)) <= frozenset(words(earlier["question"])):
+        return False
+    quote = earlier["citations"][0]["quote"] if earlier["citations"] else ""
+    is_reason = _ASKS_WHY.search(message) is not None and _REASON.search(quote) is not None
+    return asked.startswith(earlier["question"]) and not is_reason
 
 
 def shown_again(citations: Sequence[Citation]) -> str:

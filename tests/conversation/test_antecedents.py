@@ -21,6 +21,7 @@ CONSERVATOR = "What did the conservator find when she examined the figurehead?"
         ("When does the café lease end?", "Can it be renewed?", "Can the café lease be renewed?"),
         ("How long is the crack in the figurehead?", "Is it new?", "Is the crack in the figurehead new?"),
         ("Where is the oilskin coat kept?", "Who gave it?", "Who gave the oilskin coat?"),
+        ("Who was absent at the shanty evening?", "What did it cost?", "What did the shanty evening cost?"),
         ("How many stores did Ulta Beauty close?", "How many did it open?", "How many stores did Ulta Beauty open?"),
     ],
 )
@@ -102,3 +103,56 @@ def test_she_means_the_last_person_spoken_of(earlier, message, expected):
 )
 def test_she_stays_if_another_person_came_between_or_much_else(earlier, people):
     assert "Falk" not in standalone("When did she come?", earlier, people)
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        (
+            "When was the last meeting of the trustees?",
+            "who was absent?",
+            "who was absent at the last meeting of the trustees?",
+        ),
+        (
+            "What did the trustees decide at the meeting in March 2025?",
+            "Who was present?",
+            "Who was present at the meeting in March 2025?",
+        ),
+        ("When does the meeting of the trustees start?", "who came?", "who came to the meeting of the trustees?"),
+        ("Where was the flood drill held?", "who took part?", "who took part in the flood drill?"),
+        ("When was the annual conference?", "And who chaired?", "who chaired the annual conference?"),
+        ("When is the shanty evening?", "where?", "Where is the shanty evening?"),
+        ("Who was absent at the meeting in March?", "where?", "Where was the meeting in March?"),
+    ],
+)
+def test_people_and_places_are_asked_of_the_occasion_before(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ("What is dengue?", "who was absent?"),
+        ("Who was elected chair?", "when?"),
+        ("Who was napoleon?", "where?"),
+    ],
+)
+def test_without_an_occasion_the_question_before_stays_as_it_is(question, message):
+    assert standalone(message, [question]) == f"{question} {message}"
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Did the trustees agree to close on Tuesdays?", "Why didn't the trustees agree to close on Tuesdays?"),
+        ("Is flash photography allowed?", "Why isn't flash photography allowed?"),
+        ("Can dogs enter the galleries?", "Why can't dogs enter the galleries?"),
+        ("And will the café open in the evening?", "Why won't the café open in the evening?"),
+        ("Was the post filled or not?", "Why wasn't the post filled?"),
+        # No yes-no question, or one that denies something already.
+        ("When does the hall open?", "When does the hall open? why not?"),
+        ("Was the post not filled?", "Was the post not filled? why not?"),
+    ],
+)
+def test_why_not_asks_for_the_reason_of_a_no(question, expected):
+    assert standalone("why not?", [question]) == expected

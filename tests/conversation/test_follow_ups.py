@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, standalone
-from preflight_rag.conversation.repeated_answers import repeats
+from preflight_rag.conversation.repeated_answers import adds_nothing, repeats
 from preflight_rag.state.reading import Earlier, Source
 from preflight_rag.state.values import Citation
 
@@ -270,3 +270,20 @@ def test_an_answer_from_the_last_quote_repeats_it_unless_the_quote_has_what_is_n
 )
 def test_a_pronoun_without_a_name_before_it_points_nowhere(question, nowhere):
     assert points_nowhere(question) is nowhere
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "quote", "nothing"),
+    [
+        ("And why?", f"{RENT} And why?", QUOTE, True),
+        ("And why?", f"{RENT} And why?", "The rent rose because heating is dearer.", False),
+        ("Where?", "Where is the flat?", QUOTE, False),
+        ("And the deposit?", f"{RENT} And the deposit?", QUOTE, False),
+        ("And that?", f"{RENT} And that?", "The rent rose because heating is dearer.", True),
+    ],
+)
+def test_a_follow_up_adds_nothing_unless_it_is_a_whole_question_or_the_quote_gives_the_reason(
+    message, asked, quote, nothing
+):
+    earlier = {"question": RENT, "answer": "The rent [1]", "citations": [{"quote": quote}], "groups": []}
+    assert adds_nothing(message, asked, earlier) is nothing
