@@ -8,6 +8,7 @@ from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.follow_ups import points_nowhere
+from preflight_rag.conversation.lookups import pointed_lookup
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.routing.decision import is_off_topic, unmentioned, unread_note
 from preflight_rag.state.context import Context
@@ -44,7 +45,7 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
     elif far and not _share_words(question, sources):
         text = NOT_IN_DOCUMENTS
-    if points_nowhere(question):
+    if points_nowhere(question) or pointed_lookup(question):
         text = UNRESOLVED
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])

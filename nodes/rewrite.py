@@ -17,13 +17,13 @@ from preflight_rag.conversation.follow_ups import continued_documents
 from preflight_rag.conversation.history import condense_history, past_messages
 from preflight_rag.conversation.instructions import instructions_of
 from preflight_rag.conversation.intents import is_of_the_conversation, recognise_talk
-from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
+from preflight_rag.conversation.lookups import lookup_after, pointed_lookup, recognise_lookup
 from preflight_rag.conversation.questions import last_question, messages_before, normalised, options_of
 from preflight_rag.conversation.rewriter import standalone_question
 from preflight_rag.routing.decision import conversation_route, lookup_route
 from preflight_rag.state.context import Context
 from preflight_rag.state.progress import progress
-from preflight_rag.state.reading import Draft, Rewrite, Talk
+from preflight_rag.state.reading import Draft, Lookup, Rewrite, Talk
 from preflight_rag.state.schema import STATE_VERSION, EarlierState, State
 from preflight_rag.state.views import Asked
 from preflight_rag.text.headers import UNRESOLVED
@@ -57,9 +57,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     chatting = settings.rewrite != "off" and not options
     talk = recognise_talk(question) if chatting else None
     free = chatting and settings.route == "auto"
-    lookup = recognise_lookup(question) if free and talk is None else None
-    if free and talk is None and lookup is None and known:
-        lookup = lookup_after(question, known["question"])
+    lookup = _lookup(question, known) if free and talk is None else None
     if talk is None and lookup is None:
         reply, within = await standalone_question(
             question, history, short.value, known, library=context.library, reader=context.reader, settings=settings
@@ -88,6 +86,12 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     update["gaps"] = Overwrite(rows)  # type: ignore[typeddict-item]
     update["spent"] = Overwrite([{"stage": "rewrite", **usage.model_dump()}])  # type: ignore[typeddict-item]
     return update
+
+
+def _lookup(question: str, known: EarlierState | None) -> Lookup | None:
+    """Return the lookup that a message means, alone or as a continuation of the last answer; None for a question."""
+    pointed = pointed_lookup(question) if known and known["citations"] else None
+    return pointed or recognise_lookup(question) or (lookup_after(question, known["question"]) if known else None)
 
 
 def _searched(question: str, made: Rewrite) -> State:

@@ -138,6 +138,8 @@ class Lookup(Stored):
         years: "in", "since" or "before", and a year.
         fields: The requested fields of a document: lines of its card, of which the first that exists is the answer.
         named: Whether the question says that it is about a document, or quotes a title.
+        pointed: The kind of document, among those that the last answer cites, to which the question points: "price
+            list" of "who wrote that price list?"; else empty.
     """
 
     kind: Literal["listing", "metadata"]
@@ -148,6 +150,7 @@ class Lookup(Stored):
     years: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     named: bool = False
+    pointed: str = ""
 
 
 @dataclass(frozen=True)

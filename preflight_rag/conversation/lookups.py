@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from preflight_rag.conversation.document_kinds import KINDS
 from preflight_rag.state.reading import Lookup
 from preflight_rag.text.lazy_patterns import LazyPattern
 from preflight_rag.text.words import words
@@ -150,6 +151,25 @@ _SHORT = [
     (("Title",), r"(?:and )?what is (?:the|its) title"),
 ]
 """Short questions about the document mentioned just before. Without that document they are incomplete."""
+_POINTED = rf"(?:that|this|those|these) (?P<pointed>(?:[\w-]{{1,30}} ){{0,2}}?{KINDS})"
+_POINTED_FIELDS = [
+    (
+        ("Authors",),
+        re.compile(
+            r"who (?:wrote|authored|has written|drew up|compiled|made|prepared|(?:is|was) the author of) "
+            rf"{_POINTED}\W*",
+            re.I,
+        ),
+    ),
+    (("Authors",), re.compile(r"who sent (?:that|this) (?P<pointed>letter|e?-?mail|message)\W*", re.I)),
+    (
+        _DATE,
+        re.compile(
+            rf"when (?:was|were) {_POINTED} (?:written|made|issued|published|sent|drawn up|compiled|prepared)\W*", re.I
+        ),
+    ),
+]
+"""Questions about a document that was just cited, called by its kind: "who wrote that list?"."""
 _FRAGMENT = re.compile(
     r"(?:(?:and|or|what about|how about)(?: (?:for|about|on|of))? )+(?P<topic>(?!(?:why|how|what|when|where|who|which"
     r"|is|are|was|were|do|does|did|in|with|after|during|it|that|this)\b)[\w'’ -]{2,60})\W*",
@@ -188,6 +208,15 @@ def lookup_after(message: str, before: str) -> Lookup | None:
     if known.kind == "listing" and known.topic and (match := _FRAGMENT.fullmatch(text)):
         return replace(known, topic=_cleaned(match["topic"]))
     return _shortened(text) if known.kind == "metadata" else None
+
+
+def pointed_lookup(message: str) -> Lookup | None:
+    """Return the lookup of a message about a document that the last answer cites: "who wrote that list?"; else None."""
+    text = re.sub(r"^(?:and|so|ok|okay|but|then),? ", "", " ".join(message.split()), flags=re.IGNORECASE)
+    for fields, pattern in _POINTED_FIELDS:
+        if match := pattern.fullmatch(text):
+            return Lookup("metadata", fields=fields, pointed=match["pointed"])
+    return None
 
 
 def _shortened(text: str) -> Lookup | None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from preflight_rag.conversation.document_kinds import is_of_kind
 from preflight_rag.conversation.listing import document_fits
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.cards import card_id, is_card
@@ -94,7 +95,10 @@ def read_cards(
     """
     if not lookup.topic and not earlier:
         return MetadataAnswer(WHICH, (), ())
-    meant = _by_topic(library, lookup, where) if lookup.topic else _spoken_of(earlier, lookup)
+    if lookup.topic:
+        meant = _by_topic(library, lookup, where)
+    else:
+        meant = _pointed_at(library, earlier, lookup.pointed) if lookup.pointed else _spoken_of(earlier, lookup)
     if where is not None:
         meant = [name for name in meant if document_fits(library, name, where)]
     cards = library.passages([card_id(name) for name in meant])
@@ -125,6 +129,23 @@ def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
     if not lookup.named and not any(is_card(citation["passage_id"]) for citation in citations):
         return []
     return list(dict.fromkeys(citation["document_id"] for citation in citations))[:MOST_CANDIDATES]
+
+
+def _pointed_at(library: Collection, earlier: EarlierState | None, kind: str) -> list[str]:
+    """Return the documents of a kind, "list" or "letter", that the last answer cites."""
+    cited = list(dict.fromkeys(citation["document_id"] for citation in (earlier["citations"] if earlier else [])))
+    found = []
+    for name in cited:
+        passages = library.document_passages(name)
+        if not passages:
+            continue
+        first = passages[0]
+        file = str(first.metadata.get("path") or first.source)
+        if is_of_kind(kind, first.title, file, [passage.text for passage in passages]):
+            found.append(name)
+    if not found and kind.casefold() == "report" and len(cited) == 1:
+        return cited  # any text may be called a report, and no other was cited
+    return found[:MOST_CANDIDATES]
 
 
 def _by_topic(library: Collection, lookup: Lookup, where: Filter | None) -> list[str]:

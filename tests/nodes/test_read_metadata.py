@@ -3,7 +3,7 @@
 import pytest
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.lookups import recognise_lookup
+from preflight_rag.conversation.lookups import pointed_lookup, recognise_lookup
 from preflight_rag.library import Library
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.nodes.read_metadata import read_metadata
@@ -118,3 +118,45 @@ def test_cards_are_in_no_search(papers):
     found = papers.search(SearchQuery("Authors Journal DOI", k=50))
     assert not any(hit.passage_id.startswith("card:") for hit in found.fused)
     assert not any(name.startswith("card:") for name in papers.all_passage_ids())
+
+
+LISTS = [
+    Document(id="p", source="prices.docx", title="Admission prices 2025", authors=("Sunita Patel",), text="Adult 9.50"),
+    Document(id="q", source="prices-2024.docx", title="Admission prices 2024", authors=("Hugh Bell",), text="Adult 8."),
+    Document(
+        id="h", source="handbook.docx", title="Staff handbook", authors=("Helen Osgood",), text="Adults pay 9.50."
+    ),
+]
+
+
+async def asked_of(library, embedder, message, *cited):
+    """Return the update for a message that points to one of the documents that the last answer cites."""
+    citations = [{"document_id": name, "passage_id": f"{name}#0"} for name in cited]
+    earlier = {"question": "How much is it?", "answer": "9.50 [1]", "citations": citations, "groups": []}
+    state = {"lookup": pointed_lookup(message).dump(), "earlier": earlier}
+    return await read_metadata(state, Runtime(context=Context(OfflineReader(embedder), library)))
+
+
+@pytest.fixture(scope="module")
+def lists(embedder, tmp_path_factory):
+    with Library.open(tmp_path_factory.mktemp("lists") / "library", embedder=embedder, create=True) as library:
+        library.add(LISTS)
+        yield library
+
+
+async def test_that_list_is_the_cited_document_that_is_a_list(lists, embedder):
+    update = await asked_of(lists, embedder, "Who wrote that list?", "h", "p")
+    assert (update["draft"]["short"], "Osgood" in update["answer"]) == ("Sunita Patel", False)
+
+
+async def test_of_two_cited_lists_both_are_shown_and_nothing_is_claimed(lists, embedder):
+    update = await asked_of(lists, embedder, "Who wrote that list?", "p", "q", "h")
+    assert "Sunita Patel" in update["answer"]
+    assert "Hugh Bell" in update["answer"]
+    assert "Osgood" not in update["answer"]
+    assert update["draft"]["claims"] is False
+
+
+@pytest.mark.parametrize("message", ["Who wrote that letter?", "Who wrote that policy?", "Who wrote that rota list?"])
+async def test_what_is_cited_but_of_another_kind_is_not_meant(lists, embedder, message):
+    assert await asked_of(lists, embedder, message, "p", "h") == {"onward": "retrieve"}
