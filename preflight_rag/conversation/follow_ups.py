@@ -402,7 +402,10 @@ def _may_be_person(name: str, question: str, message: str) -> bool:
 def _acts(message: str, pronoun: re.Match[str]) -> bool:
     """Return whether a pronoun means somebody who does or owns something: "how many stores did it operate"."""
     active = re.search(r"\b(?:did|does|do|has|have|had|will|would|can|could)\W+$", message[: pronoun.start()], re.I)
-    return active is not None or pronoun[0].lower() in ("its", "their")
+    is_done_to = re.match(
+        r" (?:not |also |ever )?(?:be|been|get|got) ", message[pronoun.end() :], re.I
+    )  # "will it be paid"
+    return (active is not None and is_done_to is None) or pronoun[0].lower() in ("its", "their")
 
 
 def _owns(name: str, subject: str) -> bool:
@@ -521,7 +524,7 @@ def people_of(earlier: Earlier) -> list[str]:
         for match in _PERSON_NAME.finditer(quote)
         if not _NO_PERSON.search(match[0])
         and not _COMPANY.match(quote, match.end())
-        and match[0] not in earlier.question
+        and _bare(match[0]) not in earlier.question
     ]
     return list(dict.fromkeys(found))
 

@@ -68,6 +68,7 @@ def test_it_stays_where_it_may_mean_something_else_and_is_never_a_person(questio
         ("What is the price of the boat?", "When was it raised?", "When was the price of the boat raised?"),
         ("What is the date of the fair?", "Why was it moved?", "Why was the date of the fair moved?"),
         ("What is the capital of the county?", "How old is it?", "How old is the capital of the county?"),
+        ("What is Amcor's rent for the yard?", "When will it be paid?", "When will Amcor's rent for the yard be paid?"),
         ("What is the salary of Tom Brodie?", "Is it taxed?", "Is the salary of Tom Brodie taxed?"),
     ],
 )

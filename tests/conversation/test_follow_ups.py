@@ -235,6 +235,11 @@ def test_another_thing_takes_the_place_of_the_one_that_was_asked_for(question, m
     assert standalone(message, [question]) == expected
 
 
+def test_a_firm_of_the_question_is_nobody_whom_the_quote_names():
+    source = Source(1, "p", "", "All of Foot Locker’s staff welcomed Mary Dillon.")
+    assert people_of(Earlier("Who will lead Foot Locker?", "Evidence", (source,))) == ["Mary Dillon"]
+
+
 RENT, QUOTE = "What does the flat cost?", "The rent is 985 a month."
 
 
