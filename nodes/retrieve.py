@@ -88,6 +88,12 @@ def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
     names = new_names(state.get("question", "")) if continued else []
     if continued and not _speaks_of(retrieval, names):
         return found_in([])
+    own = _own_words(state) if continued else frozenset()
+    if own and not _says(retrieval, own):
+        everywhere = found_in([])
+        # "Why did it crack?": another document than the one cited first speaks of what cracked.
+        if _says(everywhere, frozenset(words(state["queries"][0]))):
+            return everywhere
     if years := _other_years(retrieval, names):
         everywhere = found_in([])
         if _has_edition(everywhere, retrieval, years):
@@ -113,6 +119,19 @@ def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
     text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
     present = frozenset(words(text))
     return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
+
+
+def _own_words(state: Rewritten) -> frozenset[str]:
+    """Return the content words that a follow-up adds to the question before it."""
+    earlier = state.get("earlier")
+    before = frozenset(words(earlier["question"])) if earlier else frozenset()
+    return frozenset(words(state.get("question", ""))) - before
+
+
+def _says(retrieval: Retrieval, terms: frozenset[str]) -> bool:
+    """Return whether one of the passages found has all these words, its title's among them."""
+    found = (f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
+    return any(terms.issubset(words(text)) for text in found)
 
 
 def _other_years(retrieval: Retrieval, names: Sequence[str]) -> frozenset[str]:

@@ -74,6 +74,7 @@ class Rewritten(TypedDict):
     rewrite: NotRequired[dict[str, Any]]
     within: NotRequired[list[str]]
     continued: NotRequired[list[str]]
+    earlier: NotRequired[EarlierState]
     instructions: NotRequired[str]
 
 

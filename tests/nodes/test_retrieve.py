@@ -7,9 +7,11 @@ from langgraph.runtime import Runtime
 from word_reader import WordReader
 
 from preflight_rag.conversation.follow_ups import new_names
+from preflight_rag.library import Library
 from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.nodes.retrieve import _has_edition, _other_years, retrieve
 from preflight_rag.state.context import Context, Settings
+from preflight_rag.state.values import Document
 
 QUERY = {"queries": ["How hot is the planet Venus?"]}
 CHAT = SimpleNamespace(by_rule=False)
@@ -74,6 +76,32 @@ async def test_a_follow_up_that_names_something_else_is_searched_for_everywhere(
     state = {**QUERY, "question": "And for Foot Locker?", "continued": [document]}
     update = await retrieve(state, Runtime(context=Context(library=library)))
     assert [ref["id"] for ref in update["passage_refs"]] == [ref["id"] for ref in found["passage_refs"]]
+
+
+@pytest.mark.parametrize(
+    ("message", "asked", "everywhere"),
+    [
+        ("why did it crack?", "Why did the figurehead crack?", True),
+        ("how much is it?", "How much is the figurehead?", False),  # it adds no word
+        ("why was it painted?", "Why was the figurehead painted?", False),  # no document speaks of that
+        ("is it in the budget?", "Is the figurehead in the budget?", False),  # the document before speaks of that
+    ],
+)
+async def test_what_a_follow_up_adds_is_searched_for_everywhere_if_only_another_document_has_it(
+    embedder, tmp_path, message, asked, everywhere
+):
+    documents = [
+        Document(id="budget", source="b.txt", title="Budget", text="The figurehead is in the budget with 9500."),
+        Document(id="report", source="r.txt", title="Condition", text="The figurehead has a crack, since it dried."),
+    ]
+    earlier = {"question": "What is wrong with the figurehead?", "answer": "a [1]", "citations": [], "groups": []}
+    state = {"queries": [asked], "question": message, "continued": ["budget"], "earlier": earlier}
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.add(documents)
+        update = await retrieve(state, Runtime(context=Context(library=library)))
+    found = {ref["document_id"] for ref in update["passage_refs"]}
+    assert ("report" in found) is everywhere
+    assert "budget" in found
 
 
 @pytest.mark.parametrize(
