@@ -45,7 +45,8 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
     elif far and not _share_words(question, sources):
         text = NOT_IN_DOCUMENTS
-    if points_nowhere(question) or pointed_lookup(question):
+    pointed = pointed_lookup(question)
+    if points_nowhere(question) or (pointed and not pointed.author):
         text = UNRESOLVED
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])

@@ -70,7 +70,7 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
         if result.kind == "conversation" and chatting and is_of_the_conversation(question):
             talk = Talk("other")
         elif free and result.question != question:
-            lookup = recognise_lookup(result.question)
+            lookup = _lookup(result.question, known)
     else:
         notes, usage = list(short.notes), short.usage
         update |= _searched(question, Rewrite(question))

@@ -168,6 +168,14 @@ _POINTED_FIELDS = [
             rf"when (?:was|were) {_POINTED} (?:written|made|issued|published|sent|drawn up|compiled|prepared)\W*", re.I
         ),
     ),
+    (
+        _DATE,
+        re.compile(
+            r"when did (?P<author>(?-i:[A-Z])[\w'’.-]{1,30}(?: (?-i:[A-Z])[\w'’.-]{0,30}){0,3}) write "
+            rf"(?:the|that|this) (?P<pointed>(?:[\w-]{{1,30}} ){{0,2}}?{KINDS})\W*",
+            re.I,
+        ),
+    ),
 ]
 """Questions about a document that was just cited, called by its kind: "who wrote that list?"."""
 _FRAGMENT = re.compile(
@@ -215,7 +223,8 @@ def pointed_lookup(message: str) -> Lookup | None:
     text = re.sub(r"^(?:and|so|ok|okay|but|then),? ", "", " ".join(message.split()), flags=re.IGNORECASE)
     for fields, pattern in _POINTED_FIELDS:
         if match := pattern.fullmatch(text):
-            return Lookup("metadata", fields=fields, pointed=match["pointed"])
+            author = match.groupdict().get("author") or ""
+            return Lookup("metadata", fields=fields, pointed=match["pointed"], author=author)
     return None
 
 

@@ -98,7 +98,7 @@ def read_cards(
     if lookup.topic:
         meant = _by_topic(library, lookup, where)
     else:
-        meant = _pointed_at(library, earlier, lookup.pointed) if lookup.pointed else _spoken_of(earlier, lookup)
+        meant = _pointed_at(library, earlier, lookup) if lookup.pointed else _spoken_of(earlier, lookup)
     if where is not None:
         meant = [name for name in meant if document_fits(library, name, where)]
     cards = library.passages([card_id(name) for name in meant])
@@ -131,9 +131,13 @@ def _spoken_of(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
     return list(dict.fromkeys(citation["document_id"] for citation in citations))[:MOST_CANDIDATES]
 
 
-def _pointed_at(library: Collection, earlier: EarlierState | None, kind: str) -> list[str]:
-    """Return the documents of a kind, "list" or "letter", that the last answer cites."""
+def _pointed_at(library: Collection, earlier: EarlierState | None, lookup: Lookup) -> list[str]:
+    """Return the documents of a kind, "list" or "letter", that the last answer cites; only those by its author."""
+    kind = lookup.pointed
     cited = list(dict.fromkeys(citation["document_id"] for citation in (earlier["citations"] if earlier else [])))
+    if lookup.author:
+        cards = {card.document_id: _line(card, ("Authors",)) for card in library.passages([*map(card_id, cited)])}
+        cited = [name for name in cited if set(words(lookup.author)) <= set(words(cards.get(name, "")))]
     found = []
     for name in cited:
         passages = library.document_passages(name)

@@ -56,7 +56,14 @@ def test_a_message_points_to_a_document_by_its_kind(message, field, kind):
 
 
 @pytest.mark.parametrize(
-    "message", ["Who wrote the list?", "Who wrote that song?", "Who made that decision?", "When was that list found?"]
+    "message",
+    [
+        "Who wrote the list?",
+        "Who wrote that song?",
+        "When did she write the report?",
+        "Who made that decision?",
+        "When was that list found?",
+    ],
 )
 def test_other_messages_point_to_no_document(message):
     assert pointed_lookup(message) is None

@@ -160,3 +160,23 @@ async def test_of_two_cited_lists_both_are_shown_and_nothing_is_claimed(lists, e
 @pytest.mark.parametrize("message", ["Who wrote that letter?", "Who wrote that policy?", "Who wrote that rota list?"])
 async def test_what_is_cited_but_of_another_kind_is_not_meant(lists, embedder, message):
     assert await asked_of(lists, embedder, message, "p", "h") == {"onward": "retrieve"}
+
+
+DATED = [
+    Document(
+        id="x", source="x.docx", title="Condition report", text="A.", authors=("Dr Ingrid Falk",), date="2024-08-19"
+    ),
+    Document(
+        id="y", source="y.docx", title="Annual report", text="B.", authors=("Dr Helen Osgood",), date="2025-02-14"
+    ),
+]
+
+
+async def test_when_somebody_wrote_the_report_is_the_date_of_the_one_of_that_author(embedder, tmp_path):
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.add(DATED)
+        falk = await asked_of(library, embedder, "When did Ingrid Falk write the report?", "y", "x")
+        nobody = await asked_of(library, embedder, "When did Tom Brodie write the report?", "y", "x")
+        not_cited = await asked_of(library, embedder, "When did Ingrid Falk write the report?", "y")
+    assert falk["draft"]["short"] == "19 August 2024"
+    assert nobody == not_cited == {"onward": "retrieve"}
