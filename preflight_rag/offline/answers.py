@@ -14,6 +14,7 @@ from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
+from preflight_rag.offline.attendance import attendance_lines
 from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
@@ -423,6 +424,8 @@ class AnswerReader:
         sources = [item.source for item in read]
         by_number = {source.n: source for source in sources}
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
+        if lines := attendance_lines(question, sources):
+            return evidence(lines, lead, judgement.why_unclaimed())
         if fields := named_fields(question, sources):
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())

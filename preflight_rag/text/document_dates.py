@@ -56,7 +56,8 @@ _OTHER_LABEL = re.compile(
 _STAMP = re.compile(rf"\barXiv:(?i:\S{{1,60}}(?:\s{{0,9}}\[[^\]\n]{{1,60}}\])?\s++(?P<date>{_DAYS}))")
 _ALONE = _pattern(
     rf"^\W{{0,80}}+(?P<date>{_MONTH_OR_DAY})(?:,? \d{{1,2}}:\d{{2}}(?::\d{{2}})?(?: [ap]\.?m\.?)?(?: [A-Z]{{2,4}})?)?"
-    rf"\W*$|^[ \t*_]*+by [^\n|]{{3,60}}?[\s|,\u2022\u00b7\u2013-]{{1,40}}+(?P<byline>{_DAYS})"
+    rf"\W*$|(?:^[ \t*_]*+|{_START}(?:prepared|written|compiled|drawn up) )by [^\n|]{{3,80}}?"
+    rf"[\s|,\u2022\u00b7\u2013-]{{1,40}}+(?P<byline>{_DAYS})"
 )
 _EVENT = _pattern(
     r"\b(?:date|born|died|releases?d?|founded|established|launch(?:ed)?|formed|opened|aired|premiered)\W*$"

@@ -19,6 +19,13 @@ def test_the_sentence_behind_is_shown_with_its_subject():
     assert quote_of(f"{BUILT} {READY} {NEXT}", BUILT) == f"{BUILT} {READY}"
 
 
+def test_the_sentence_behind_is_shown_if_it_has_all_that_is_missing():
+    kept, store = "Humidity in the galleries is kept at 45 to 60 %.", "In the Net Store it is kept at 40 to 55 %."
+    asked = "What is the humidity in the Net Store?"
+    assert quote_of(f"{kept} {store}", kept, asked) == f"{kept} {store}"
+    assert quote_of(f"{kept} In the shop it is warm.", kept, asked) == kept
+
+
 def test_a_sentence_that_begins_with_a_pronoun_is_shown_with_the_one_before():
     assert quote_of(f"{BUILT} {READY} {NEXT}", READY) == f"{BUILT} {READY}"
 

@@ -35,6 +35,15 @@ def test_rows_are_named_by_a_code_or_by_a_cell() -> None:
     assert named_lines("Who was the mayor?", [PARTS, LOG]) == []
 
 
+def test_a_row_with_all_words_of_the_question_goes_before_a_cell_that_is_one_of_them() -> None:
+    loan = "Object: Sextant by Ray | Borrower: Bidwell Museum | Insurance value (£): 7800"
+    other = "Object: Half model of a brig | Borrower: Bidwell Museum | Insurance value (£): 950"
+    budget = "Item: Insurance | Budget 2024 (£): 9400"
+    register = Source(1, "a", "Loans", f"{loan}\n{other}")
+    sources = [register, Source(2, "b", "Budget", budget)]
+    assert named_lines("What is the insurance value of the sextant?", sources) == [(1, loan)]
+
+
 def test_errors_are_named_by_what_the_question_says_of_them() -> None:
     assert named_lines("Which worker failed?", [LOG]) == [(2, LOG.text.split("\n")[1])]
     assert named_lines("Which errors are there?", [LOG]) == [(2, line) for line in LOG.text.split("\n")[1:]]

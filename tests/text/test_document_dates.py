@@ -53,6 +53,14 @@ def test_a_date_of_something_else_is_not_the_documents(text):
     assert find_date(text) is None
 
 
+def test_the_date_behind_who_prepared_a_document_is_its_date():
+    text = (
+        "Condition report\n\nCarved pine, 1861. Prepared by Dr Ann Falk, Falk Studio, 19 August 2024, for the museum."
+    )
+    assert str(find_date(text).date) == "2024-08-19"
+    assert find_date("Minutes\n\nThe wall, prepared for 4 May 1990 by all, was built by Ann in June.") is None
+
+
 @pytest.mark.parametrize(
     ("title", "url", "expected"),
     [

@@ -1,0 +1,61 @@
+"""Lines of minutes on who was there and who was not, which minutes say in words of their own.
+
+"Who was absent from the meeting in March?" is answered by "Apologies: Ann Bell, Tom Ray", which has none of its words.
+By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.dates import MONTH_NAMES
+from preflight_rag.text.values import years
+from preflight_rag.text.words import words
+
+_ASKS_ABSENT = re.compile(
+    r"\bwho\b[^?]{0,40}\b(?:absent|missing|excused|away|(?:not|n['’]t) (?:there|present|able to come|attend|come))\b"
+    r"|\bwho\b[^?]{0,40}\b(?:missed|sent (?:their |his |her )?apologies)\b"
+    r"|\bwho (?:could|did)(?:n['’]t| not) (?:attend|come)\b",
+    re.IGNORECASE,
+)
+_ASKS_PRESENT = re.compile(
+    r"\bwho\b[^?]{0,20}\b(?:(?:was|were|is) (?:there|present|at)|attended|came to|took part in)\b", re.IGNORECASE
+)
+_NAMES = r"\b:?[^\n]{3,300}?(?=\.(?:\s|\Z)|\n|\Z)"
+_BEGINS = r"(?:^\W{0,9}|(?<=[.;] ))"
+_ABSENT = re.compile(
+    rf"{_BEGINS}(?:apologies|absent|excused|regrets|not present|unable to attend){_NAMES}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_PRESENT = re.compile(
+    rf"{_BEGINS}(?:present|in attendance|attendees|attending|participants){_NAMES}", re.IGNORECASE | re.MULTILINE
+)
+_MEETING = frozenset(words("meeting minutes session assembly committee board council trustees agm conference call"))
+_MAY = re.compile(r"\bMay\b")
+MOST_LINES = 3
+"""Lines that are shown; a guess, as of other quotes."""
+
+
+def attendance_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return `(passage, line)` of the lines on who was at a meeting, or was not, as a question asks; [] without one.
+
+    Args:
+        question: The standalone question.
+        sources: The passages. If the question names a month or year, only those of that time count.
+    """
+    pattern = _ABSENT if _ASKS_ABSENT.search(question) else _PRESENT if _ASKS_PRESENT.search(question) else None
+    if pattern is None or _MEETING.isdisjoint(words(question)):
+        return []
+    asked, found = _times(question), []
+    for source in sorted(sources, key=lambda source: source.n):
+        if asked <= _times(f"{source.title}\n{source.text}"):
+            found += [(source.n, match[0].strip()) for match in pattern.finditer(source.text)]
+    return found[:MOST_LINES]
+
+
+def _times(text: str) -> frozenset[str]:
+    """Return the months and years that a text names."""
+    months = frozenset(re.findall(r"[a-z]+", text.casefold())) & frozenset(MONTH_NAMES) - {"may"}
+    return months | frozenset(map(str, years(text))) | frozenset(["may"] if _MAY.search(text) else [])

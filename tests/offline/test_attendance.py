@@ -1,0 +1,39 @@
+"""Lines of minutes on who was there."""
+
+import pytest
+
+from preflight_rag.offline.attendance import attendance_lines
+from preflight_rag.state.reading import Source
+
+MARCH = Source(
+    1,
+    "a",
+    "Minutes of the trustees, 18 March 2025",
+    "Present: Ann Bell (Chair), Tom Ray. In attendance: Dr Eva Lund. Apologies: Per Holm, Ida Roy.\n1. Accounts\nFine.",
+)
+JANUARY = Source(
+    2,
+    "b",
+    "Minutes of the trustees",
+    "Held on 21 January 2025\n\nPresent: Ann Bell\n\nApologies: Tom Ray\n\nTea was served.",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("Who was absent from the trustees' meeting in March 2025?", [(1, "Apologies: Per Holm, Ida Roy")]),
+        ("Who couldn't attend the meeting in January?", [(2, "Apologies: Tom Ray")]),
+        ("Who sent apologies for the board meeting?", [(1, "Apologies: Per Holm, Ida Roy"), (2, "Apologies: Tom Ray")]),
+        ("Who was at the meeting in January?", [(2, "Present: Ann Bell")]),
+        (
+            "Who attended the meeting in March?",
+            [(1, "Present: Ann Bell (Chair), Tom Ray"), (1, "In attendance: Dr Eva Lund")],
+        ),
+        ("Who was absent from the meeting in July?", []),
+        ("Who chaired the meeting in March?", []),
+        ("Who was absent from school?", []),
+    ],
+)
+def test_who_was_there_is_in_the_lines_of_that_meeting(question, expected):
+    assert attendance_lines(question, [MARCH, JANUARY]) == expected
