@@ -251,6 +251,8 @@ EXAMPLES = [
     ("offline.attendance._ASKS_PRESENT", "Who attended the meeting?", "Who led the meeting?"),
     ("offline.attendance._ABSENT", "Tea was served. Apologies: Ann Bell.", "Ann made her apologies"),
     ("offline.attendance._PRESENT", "Present: Ann Bell, Tom Ray", "The present report is short"),
+    ("text.negation._CONTRAST", "on 20 October and not on 6 October", "on 20 October and not at all"),
+    ("text.versions._EDITION", "House Rules, fourth edition", "the fourth house"),
     ("offline.found_answers._DAY_BEFORE", "on 12 June ", "on 12 pages "),
     ("corg.group_answers._DAY", "17 May 2025", "17 mayors"),
     ("offline.other_times._DAY_OF_MONTH", "on December 24th", "on the 24th"),

@@ -86,7 +86,7 @@ from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value, is_row
-from preflight_rag.text.values import ends_in_fragment
+from preflight_rag.text.values import asked_kind, ends_in_fragment, last_question
 from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_LISTED = 10
@@ -100,6 +100,8 @@ ALIKE_ABROAD = 0.35
 """Least cosine of a sentence in another language, without a word of the question, that is shown for it. A guess."""
 MOST_FIRST = 8
 """Passages, of those that the search puts first, in which a sentence of the same meaning is looked for; a guess."""
+CLEARLY_MORE = 2
+"""Words of the question that a sentence has more than a row, from which it goes before the row; a guess."""
 MAX_REREAD = 2
 """Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
 MAX_JUDGED = 4
@@ -211,6 +213,8 @@ class JudgedAnswers:
         if ends_in_fragment(question):
             return "fragment"
         may_claim = self._fit.may_claim(source.n, quote)
+        if _is_of_question_before(question, quote):
+            return "subject"
         if counts_another(question, answer):
             return "counted"
         if is_too_wide(question, quote, answer.text, source.title):
@@ -227,10 +231,14 @@ class JudgedAnswers:
             return "subject"
         if later_change(question, source, quote, self._sources) is not None:
             return "changed"
-        if may_claim:
-            return None
+        return None if may_claim else self._why_not(source, quote)
+
+    def _why_not(self, source: Source, quote: str) -> str:
+        """Return why a sentence that may not be claimed from is none to claim from, by its name in `UNCLAIMED`."""
         if self._fit.outdated(source.n, quote):
             return "changed"
+        if self._fit.is_replaced(source.n, quote):
+            return "replaced"
         if self._fit.denying:
             return "opposite"
         return "denied" if denies(quote) else "subject"
@@ -261,6 +269,12 @@ class JudgedAnswers:
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
             self._features[i] = {**self._features[i], SUPPORTED: supported(reading)}
+
+
+def _is_of_question_before(question: str, quote: str) -> bool:
+    """Return whether a sentence has no word of the last of several questions: it answers one before it."""
+    asked = frozenset(words(last_question(question))) - STOP_WORDS
+    return question.count("?") > 1 and bool(asked) and asked.isdisjoint(words(quote))
 
 
 _LANGUAGE_SAMPLE = 600
@@ -429,11 +443,12 @@ class AnswerReader:
         if fields := named_fields(question, sources):
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
-        if named := named_lines(question, sources):
+        named = named_lines(question, sources)
+        if named and (exact_strings(question) or not self._prose_says_more(question, named, sources)):
             if not asks_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)
                 named = [*named, *self._prose_beside(named, question, read, fit)]
-            return evidence(*by_year(question, by_number, named, lead))
+            return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
         stated = with_long_forms(question, sentences_of(sources), sources)
         ranked = self.sentences.rank(question, stated, MAX_COMPARED)
         if not judgement.is_evidence() or not judgement.is_near(ranked):
@@ -451,6 +466,18 @@ class AnswerReader:
             quotes = [later, *(each for each in quotes if later[1] not in each[1])]
             lead = VERSIONS if is_about(question, later[1]) else lead
         return evidence(*by_year(question, by_number, quotes, lead), why)
+
+    def _prose_says_more(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
+        """Return whether, for a date or number, running text has clearly more of a question's words than some rows."""
+        if asked_kind(question) not in ("date", "number"):
+            return False
+        asked = frozenset(words(question)) - STOP_WORDS
+        most = max(len(asked & frozenset(words(row))) for _, row in rows)
+        return any(
+            len(asked & item.terms) >= most + CLEARLY_MORE
+            for item in sentences_of(sources)
+            if not is_row(item.text) and not item.text.endswith("?")
+        )
 
     def _alike(
         self, question: str, sources: Sequence[Source], ranked: Sequence[ScoredSentence]

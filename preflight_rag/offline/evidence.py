@@ -426,7 +426,7 @@ def nearest_quotes(
         holds = bool(best) and best in item.sentence.text and not is_other_figure(fit.question, best)
         passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
         own = item.sentence.n, item.sentence.text
-        off = MISFIT * (fit.misfits(*own) + fit.outdated(*own))
+        off = MISFIT * (fit.misfits(*own) + (fit.outdated(*own) or fit.is_replaced(*own)))
         off += MISFIT * is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
         off += NO_FIGURE * (says is not None and not says(item.sentence.text))
@@ -514,6 +514,8 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
     text = next(item.text for item in newer[n, quote] if item.source is latest)
     if not answers_to(fit.question, latest, text):  # what changed is no answer
         return list(quotes), lead
+    if all(number != latest.n for number, _ in shown):  # the older one must not stand alone under this line
+        shown = [(latest.n, text), *shown]
     return shown, versions_lead(latest, text, quote)
 
 

@@ -67,6 +67,8 @@ _NAME_PARTS = re.compile(r"[^\W_]+")
 _MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")
 """The lines at the beginning of a mail, which are about the mail."""
 _ABOUT_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I)
+_YEARS = re.compile(r"\b(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?\b")
+"""Years, which say when and not how many: "Roof project 2025/26"."""
 _PART = re.compile(r"\d{1,2}(?:\.\d{1,3}){0,3}[.)]\s[^:\d]*")
 """The heading of a numbered part, whose number is no value: "7. Notice"."""
 _SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
@@ -195,7 +197,7 @@ def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
     if kind == "date":
         return bool(figures_of(value).dates)
     if kind == "number":
-        return any(map(str.isdigit, value))
+        return any(map(str.isdigit, _YEARS.sub("", value)))
     return bool(line.partition(":")[2].strip()) or is_row(line) or any(map(str.isdigit, line))
 
 

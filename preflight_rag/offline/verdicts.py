@@ -155,9 +155,15 @@ class VerdictReader:
         first = max(stated, key=lambda item: (item.decides(turned), -item.n))
         denied = turned < 0 and first.head + first.direction <= -DECIDED and first.covered >= COVERED
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
+        denied = denied and not fit.is_replaced(first.n, first.near.sentence.text)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
+
+        def is_old(item: ReadSentence) -> bool:
+            """Return whether a finding is of an edition that another one replaces."""
+            return fit.is_replaced(item.n, item.near.sentence.text)
+
         nearest: dict[int, str] = {}
-        for item in [*([first] if denied else []), *sorted(stated, key=lambda item: -item.weight)]:
+        for item in [*([first] if denied else []), *sorted(stated, key=lambda item: (is_old(item), -item.weight))]:
             nearest.setdefault(item.n, item.near.sentence.text)
         # It stands beside the finding of its passage, not in its place.
         likest = [] if denied else self.likest(question, read, stated, fit)

@@ -127,7 +127,7 @@ def _marks(columns: Sequence[tuple[str, bool]]) -> str:
 
 UNCLAIMED = {
     "explanation": "The question asks for an explanation; without a language model the passages are shown as they are.",
-    "verdict": "A yes or no is claimed only where the passages deny something clearly.",
+    "verdict": "A yes or no is claimed of few sentences only, which surely deny all that is asked.",
     "language": "The question is not in English, which is all that the reader without a language model reads.",
     "passages": "The passage that fits best is not in English, which is all that the reader without a model reads.",
     "uncited": "The language model cites nothing, and no passage that it read says the same.",
@@ -136,6 +136,7 @@ UNCLAIMED = {
     "subject": "The likeliest answer, “{answer}”, stands in a sentence about something else.",
     "fragment": "The message is no whole question, and what it changes in the one before it is not clear.",
     "changed": "The likeliest answer, “{answer}”, stands in a sentence that a later document changes.",
+    "replaced": "The likeliest answer, “{answer}”, stands in an edition that a later one replaces.",
     "counted": "The likeliest answer, “{answer}”, counts something else than what is asked for.",
     "wide": "The likeliest answer, “{answer}”, is not for the time, side or case that is asked for.",
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",

@@ -27,6 +27,12 @@ TYPED_NEGATION = re.compile(
 """Negations as typed into a search box, also without the apostrophe: "dont", "cant"."""
 
 
+_CONTRAST = re.compile(
+    r",?(?: and| but)? not (?:(?:on|in|at|by|from|until|before|after|for|to) )?(?:the )?\d[\w:.]*(?: \w+)?"
+)
+"""What a figure is not, beside what it is: "on 20 October and not on 6 October"."""
+
+
 def denies(text: str) -> bool:
     """Return whether a text contains a denial; "not only" does not count."""
     return bool(DENIAL.search(_NOT_ONLY.sub(" ", text)))
@@ -63,6 +69,7 @@ def polarity(question: str, sentence: str) -> int:
 
     The words that both share are compared: if one is negated in only one of the two, the sentence says the opposite.
     """
+    sentence = _CONTRAST.sub("", sentence)
     both = _forms(question) | _forms(sentence)
     # Prefixes are only checked for words of either text; reduced to these words, the question is analysed once for all
     # sentences.

@@ -16,13 +16,14 @@ from functools import cached_property
 from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.asked_years import is_titled_by_year
 from preflight_rag.text.headings import is_page_line, plain_headings
 from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
-from preflight_rag.text.versions import supersedes
+from preflight_rag.text.versions import replacing, supersedes, version_name
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 PARALLEL = 0.5
@@ -103,6 +104,7 @@ class SentenceFit:
         self._terms = frozenset(words_by_token(self.question))
         self._office = asked_office(self.question)
         self._sources = sources
+        self._replacing: dict[int, list[Source]] = {}
 
     @cached_property
     def sentences(self) -> dict[int, list[PlacedSentence]]:
@@ -154,9 +156,20 @@ class SentenceFit:
         found = self._at(n, quote)
         if self._office and not any(self._names_office(item) for item in found):
             return False
-        if any(self._off(item) or self._newer(item) for item in found):
+        if any(self._off(item) or self._newer(item) for item in found) or self.is_replaced(n, quote):
             return False
         return not self.denying or any(self._polarity(item) > 0 for item in found)
+
+    def is_replaced(self, n: int, quote: str) -> bool:
+        """Return whether a quote is from an edition that another one replaces, and which the question does not name."""
+        if n not in self._replacing:
+            source = next((each for each in self._sources if each.n == n), None)
+            name = version_name(source).casefold() if source else ""
+            named = bool(name) and name in self.question.casefold()
+            named = named or (source is not None and is_titled_by_year(self.question, source.title))
+            self._replacing[n] = [] if source is None or named else replacing(source, self._sources)
+        newer = self._replacing[n]
+        return bool(newer) and not any(quote in each.text for each in newer)
 
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
         """Return fitting sentences similar to a quote that does not fit, those with most question words first."""
@@ -242,6 +255,7 @@ class SentenceFit:
             and other.terms != item.terms
             and supersedes(other.source, item.source)
             and not self.off_subject(other)
+            and not self.is_heading(other.source.n, other.text)
         ]
 
     def _opposite(self, item: PlacedSentence) -> bool:

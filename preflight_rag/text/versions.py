@@ -17,6 +17,11 @@ from preflight_rag.text.words import words
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\s?[-/–]\s?(?:\d\d|(?:19|20)\d\d))?(?!\d)")
 _VERSION = re.compile(r"\b(?:v|ver|version|rev|revision|edition|issue)[\s.]?(?P<number>\d+(?:\.\d+)*)\b", re.I)
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
+_EDITION = re.compile(
+    rf"\b(?:(?P<word>{'|'.join(_ORDINALS)})|(?P<digits>\d{{1,3}})(?:st|nd|rd|th)) (?:edition|version|revision|issue)\b",
+    re.I,
+)
 _REPLY = re.compile(r"\s*(?:re|fwd?|aw|wg)\s?:", re.I)
 _REPLACES = re.compile(r"\b(?:replaces?|supersedes?|superseding|replacing)\b(?P<what>[^\n]{3,200})", re.I)
 _TOKEN = re.compile(r"[^\s.,;:!?()]+(?:[.,:][^\s.,;:!?()]+)*")
@@ -33,7 +38,7 @@ def version_name(source: Source) -> str:
     """
     title = source.title.replace("_", " ")
     year, number = _YEAR.search(title), _VERSION.search(title)
-    return (year or number or [source.date or ""])[0]
+    return (year or number or _EDITION.search(title) or [source.date or ""])[0]
 
 
 def supersedes(newer: Source, older: Source) -> bool:
@@ -48,6 +53,14 @@ def supersedes(newer: Source, older: Source) -> bool:
         return False  # an answer to a mail is no version of it
     name = _name(newer.title)
     return bool(name) and name == _name(older.title) and _place(newer) > _place(older)
+
+
+def replacing(source: Source, sources: Sequence[Source]) -> list[Source]:
+    """Return the passages of editions that replace a document's.
+
+    A year in the title alone replaces nothing: last year's report still says what was so last year.
+    """
+    return [each for each in sources if supersedes(each, source) and (_says_so(each, source) or _number(each.title))]
 
 
 def are_versions(a: Source, b: Source) -> bool:
@@ -106,7 +119,16 @@ def _is_unit(behind: Sequence[str]) -> bool:
 def _name(title: str) -> tuple[str, ...]:
     """Return the words of a title without years and numbers of versions."""
     plain = title.replace("_", " ").replace("-", " ")
-    return tuple(words(_VERSION.sub(" ", _YEAR.sub(" ", plain))))
+    return tuple(words(_EDITION.sub(" ", _VERSION.sub(" ", _YEAR.sub(" ", plain)))))
+
+
+def _number(title: str) -> tuple[int, ...]:
+    """Return the number of a title's version or edition: (2, 1) of "v2.1", (4,) of "fourth edition"; () without one."""
+    if match := _VERSION.search(title):
+        return tuple(map(int, match["number"].split(".")))
+    if match := _EDITION.search(title):
+        return (_ORDINALS.index(match["word"].casefold()) + 1 if match["word"] else int(match["digits"]),)
+    return ()
 
 
 def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
@@ -115,8 +137,8 @@ def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
     Unknown parts sort first.
     """
     title = source.title.replace("_", " ")
-    year, number = _YEAR.search(title), _VERSION.search(title)
-    return year[0] if year else "", tuple(map(int, number["number"].split("."))) if number else (), source.date or ""
+    year = _YEAR.search(title)
+    return year[0] if year else "", _number(title), source.date or ""
 
 
 def _says_so(newer: Source, older: Source) -> bool:

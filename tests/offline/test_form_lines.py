@@ -93,3 +93,9 @@ def test_sentence_that_names_more_goes_before_a_field() -> None:
 def test_the_number_of_a_part_or_page_is_no_value(line: str) -> None:
     text = f"{line}\n\nDuring probation the notice is one week for the period that the contract names.\n"
     assert named_fields("What is the notice period during probation?", [Source(1, "p", "", text)]) == []
+
+
+def test_a_year_is_no_number_of_a_field() -> None:
+    text = "Roof project 2025/26\n\nEstimated cost of the roof project: £312,000\n"
+    found = named_fields("How much will the roof project cost?", [Source(1, "p", "", text)])
+    assert "Roof project 2025/26" not in [line for _, line in found]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.text.headings import plain_headings
+from preflight_rag.text.headings import is_page_line, plain_headings
 
 WITH_HEADINGS = [
     ("Fares\n\nAn adult pays 12 crowns. Children travel free.", ["Fares"]),
@@ -60,3 +60,17 @@ def test_short_lines_above_a_text_are_headings(text: str, headings: list[str]) -
 @pytest.mark.parametrize("name", WITHOUT)
 def test_lines_of_another_form_are_none(name: str) -> None:
     assert plain_headings(WITHOUT[name]) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Skerrow Museum - page 1", True),
+        ("Page 3 of 7", True),
+        ("p. 12", True),
+        ("See the table on page 3", False),
+        ("The museum opened on page 3.", False),
+    ],
+)
+def test_the_foot_of_a_page_is_known(line, expected):
+    assert is_page_line(line) is expected

@@ -22,6 +22,8 @@ def document(name, title, text="", date=None, replaces=()):
     [
         (document("a.md", "Leave policy 2024"), document("b.md", "Leave policy 2022")),
         (document("a.md", "Handbook v2.10"), document("b.md", "Handbook v2.9")),
+        (document("a.md", "House Rules, fourth edition"), document("b.md", "House Rules, third edition")),
+        (document("a.md", "Style guide 12th edition"), document("b.md", "Style guide 9th edition")),
         (document("a.md", "Travel rules", date="2024-01-02"), document("b.md", "Travel rules", date="2021-01-02")),
         (document("a.md", "Fire rules", replaces=("fire.md",)), document("old/fire.md", "In case of fire")),
         (document("a.md", "Fire rules", replaces=("fire",)), document("fire.md", "In case of fire")),
@@ -59,6 +61,22 @@ def test_the_newest_stands_where_the_first_of_its_versions_stood():
     other, newest = document("other.md", "Travel"), document("2024.md", "Leave policy 2024")
     found = newest_first([*years, other, newest])
     assert [one.document_id for one in found] == ["2024.md", "2023.md", "2022.md", "other.md"]
+
+
+def test_nothing_is_claimed_of_an_edition_that_another_one_replaces():
+    old, kept = "Dogs are not allowed in the building.", "The yard is locked at ten."
+    third = Source(1, "1", "House Rules, third edition", f"{old} {kept}", document_id="third")
+    fourth = Source(2, "2", "House Rules, fourth edition", f"Each flat may keep one dog. {kept}", document_id="fourth")
+    fit = SentenceFit("Are dogs allowed in the building?", [third, fourth])
+    assert fit.is_replaced(1, old)
+    assert not fit.may_claim(1, old)
+    assert not fit.is_replaced(1, kept), "the new edition says the same"
+    assert not fit.is_replaced(2, "Each flat may keep one dog.")
+    named = SentenceFit("Were dogs allowed by the third edition?", [third, fourth])
+    assert not named.is_replaced(1, old)
+    # A report of last year still says what was so last year.
+    reports = [Source(n, str(n), f"Report {2020 + n}", "Ann won.", document_id=str(n)) for n in (1, 2)]
+    assert not SentenceFit("Who won?", reports).is_replaced(1, "Ann won.")
 
 
 def test_documents_that_say_that_they_replace_each_other_are_all_kept():
