@@ -11,6 +11,7 @@ from preflight_rag.text.names import surface_names
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, dates_agree, figures_of, last_question, years
+from preflight_rag.text.versions import newest_first
 from preflight_rag.text.words import STOP_WORDS, words
 
 _BOUND = re.compile(
@@ -62,7 +63,7 @@ def _has_names(question: str, source: Source) -> bool:
 def by_year(
     question: str, sources: Mapping[int, Source], quotes: Sequence[tuple[int, str]], lead: str
 ) -> tuple[list[tuple[int, str]], str]:
-    """Return quotes, those about the question's day or year first, and the line above them.
+    """Return quotes, those about the question's day or year first, else the newest list's rows, and the line above.
 
     If none is about that year and some are about others, a sentence of that year in the passages comes first. If there
     is none, the line says so, unless it already says what is missing, or the year stands somewhere in the passages.
@@ -77,6 +78,8 @@ def by_year(
         quotes = sorted(quotes, key=lambda item: not _is_of_day(item[1], days))
     asked = _of_one_year(question)
     known = [(n, quote) for n, quote in quotes if n in sources]
+    if not asked and len(known) == len(quotes) and all(is_row(quote) for _, quote in quotes):
+        quotes = _latest_first(quotes, sources)
     missing = [item for item in known if of_another_year(question, sources[item[0]].title, item[1])]
     if not asked or not missing:
         return list(quotes), lead
@@ -89,6 +92,13 @@ def by_year(
     # Another subject's years say nothing about the question's subject.
     is_said = lead in (CLOSEST, ABOUT_THIS, SEVERAL) and any(_has_names(question, sources[n]) for n, _ in missing)
     return list(quotes), other_years(sorted(asked)) if is_said else lead
+
+
+def _latest_first(quotes: Sequence[tuple[int, str]], sources: Mapping[int, Source]) -> list[tuple[int, str]]:
+    """Return rows, those of a list's newest version before those of the lists that it replaces."""
+    order = newest_first([sources[n] for n in dict.fromkeys(n for n, _ in quotes)])
+    places = {source.n: place for place, source in enumerate(order)}
+    return sorted(quotes, key=lambda item: places[item[0]])
 
 
 def _sentence_of_year(question: str, asked: set[int], sources: Mapping[int, Source]) -> tuple[int, str] | None:

@@ -118,8 +118,8 @@ def _is_unit(behind: Sequence[str]) -> bool:
 
 def _name(title: str) -> tuple[str, ...]:
     """Return the words of a title without years and numbers of versions."""
-    plain = title.replace("_", " ").replace("-", " ")
-    return tuple(words(_EDITION.sub(" ", _VERSION.sub(" ", _YEAR.sub(" ", plain)))))
+    plain = _YEAR.sub(" ", title.replace("_", " ")).replace("-", " ")  # of "charges-2024-25" both years
+    return tuple(words(_EDITION.sub(" ", _VERSION.sub(" ", plain))))
 
 
 def _number(title: str) -> tuple[int, ...]:

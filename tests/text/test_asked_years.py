@@ -55,6 +55,17 @@ def test_nothing_is_missing_for_a_year_that_a_passage_names():
     assert by_year("What was net income in 1995?", sources, [(1, late)], CLOSEST) == ([(1, late)], CLOSEST)
 
 
+def test_rows_of_the_newest_list_come_first_unless_a_year_is_named():
+    old, new = "Garage | Per month: £55", "Garage | Per month: £58"
+    lists = {
+        1: Source(1, "1", "Charges 2024-25", old, document_id="a"),
+        2: Source(2, "2", "Charges 2025-26", new, document_id="b"),
+    }
+    rows = [(1, old), (2, new)]
+    assert by_year("How much is a garage?", lists, rows, CLOSEST)[0] == [(2, new), (1, old)]
+    assert by_year("How much was a garage in 2024?", lists, rows, CLOSEST)[0] == rows
+
+
 def test_quotes_of_the_day_in_question_come_first_however_it_is_written():
     rows = [f"Date: 2025-05-{day} | Tour: {name}" for day, name in (("03", "Walter"), ("17", "Ken"), ("31", "Ann"))]
     sources = {n: source(n, row) for n, row in enumerate(rows, 1)}
