@@ -37,6 +37,18 @@ MOST_HEADER = 6
 LONGEST_HEADER = 60
 """Lines between two parts of a table, lines from its header to its first figures, lines above it that may name columns,
 and characters of such a name."""
+HEADING = 1.2
+"""By how many times the font of a heading is larger than that of the lines below it; a guess below what programs use
+for their smallest heading."""
+FARTHER = 1.6
+"""By how many times a line stands farther above a complete header than rows stand apart where it belongs to what is
+above the table, such as the letterhead of an invoice; a guess."""
+RIVER = 0.5
+"""Space between two columns of words that no row crosses, in heights of a letter: a blank takes a third. A guess."""
+LEAST_SPACE = 0.15
+"""Space in front of a word that begins a column, in heights of a letter; a guess below that of a narrow blank."""
+SAME_PLACE = 1.5
+"""Points within which the words of a column begin; a guess."""
 OVERLAP = 0.1
 """By how many heights of a letter a figure begins before the text in front of it ends where it is another cell's; a
 guess above what letters that are set close to each other share."""
@@ -87,12 +99,19 @@ class _Segment:
 
 @dataclass
 class _Line:
-    """One printed line: its segments, its height above the page's foot, and the positions of its characters."""
+    """One printed line: its segments, its height above the page's foot, and the positions of its characters.
+
+    `height` is that of the page's usual letters, `size` that of the line's own font and `body` that of most lines of
+    the page, and `words` are what its segments were made of.
+    """
 
     segments: list[_Segment]
     middle: float
     height: float
     places: set[int] = field(default_factory=set)
+    size: float = 0.0
+    body: float = 0.0
+    words: list[_Segment] = field(default_factory=list)
 
     @property
     def figures(self) -> list[_Segment]:
@@ -109,12 +128,16 @@ class _Line:
 
 @dataclass(frozen=True)
 class _Columns:
-    """The columns of a table: their positions, their names (that of the labels first), and the caption."""
+    """The columns of a table: their positions, their names (those of the labels first), and the caption.
+
+    `labels` are the places at which further columns of words begin, between the first one and the figures.
+    """
 
     places: list[tuple[float, float]]
     names: list[str]
     caption: str
     last: int
+    labels: tuple[float, ...] = ()
 
     def go_on(self, places: Sequence[tuple[float, float]], first: int) -> bool:
         """Return whether a table without a header that begins slightly below has the same columns."""
@@ -198,14 +221,31 @@ def _printed(page: PdfTextPage, text: str) -> Iterator[_Line]:
             lines[-1].append(word)
         else:
             lines.append([word])
-    for line in lines:
+    sizes = [_size(page, min(line[0].places)) for line in lines]
+    body = median(sizes)
+    for line, size in zip(lines, sizes, strict=True):
         line.sort(key=lambda word: word.segments[0].left)
+        parts = [word.segments[0] for word in line]
         yield _Line(
-            _segments([word.segments[0] for word in line], usual, gap),
+            _segments(parts, usual, gap * size / body if size > HEADING * body else gap),
             line[0].middle,
             usual,
             set().union(*(word.places for word in line)),
+            size,
+            body,
+            parts,
         )
+
+
+def _size(page: PdfTextPage, place: int) -> float:
+    """Return the height of the font in which a character is printed, in points; 1.0 if it has none."""
+    import ctypes
+
+    from pypdfium2 import raw
+
+    box = raw.FS_RECTF()
+    known = raw.FPDFText_GetLooseCharBox(page, place, ctypes.byref(box))
+    return max(abs(box.top - box.bottom), 1.0) if known else 1.0
 
 
 def _words(page: PdfTextPage, text: str) -> Iterator[_Line]:
@@ -331,10 +371,12 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
     columns = _columns([segment for line in rows for segment in line.figures])
     if not columns or len(columns) > sum(line.is_row for line in rows) * 6:
         return [], before
-    names, caption = _header(lines, first, columns)
+    labels = _label_columns(lines, first, last, columns)
+    names, caption = _header(lines, first, columns, labels)
     if not any(names) and before is not None and before.go_on(columns, first):
+        labels = before.labels
         names, caption = before.names, before.caption
-    found = _Columns(columns, names, caption, last)
+    found = _Columns(columns, names, caption, last, labels)
     least = min((line.segments[0].left for line in rows if line.segments[0].left < columns[0][0]), default=0.0)
     grid: list[list[str]] = []
     written: list[str] = []
@@ -348,10 +390,19 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
 
     for number, line in enumerate(rows):
         cells = [""] * (len(columns) + 1)
+        further = [""] * len(labels)
         for segment in line.segments:
             is_label = segment.left < columns[0][0] and not _FIGURE.fullmatch(segment.text)
+            if is_label and labels and line.is_row:
+                for place, part in enumerate(_parted(segment, line.words, labels)):
+                    if place == 0:
+                        cells[0] = f"{cells[0]} {part}".strip()
+                    else:
+                        further[place - 1] = f"{further[place - 1]} {part}".strip()
+                continue
             place = 0 if is_label else _column_of(segment, columns)
             cells[place] = f"{cells[place]} {segment.text}".strip()
+        cells[1:1] = further
         indent = line.segments[0].left
         if line.is_row:
             cells[0] = INDENT + cells[0] if indent > least + STEP and cells[0] else cells[0]
@@ -365,7 +416,7 @@ def _table(lines: Sequence[_Line], first: int, last: int, before: _Columns | Non
             # A label of two lines: its second one has the figures.
             below.segments[0] = replace(below.segments[0], text=f"{text} {below.segments[0].text}")
         elif heads:
-            grid.append([text, *[""] * len(columns)])
+            grid.append([text, *[""] * (len(labels) + len(columns))])
         else:
             flush()
             written.append(text)
@@ -410,9 +461,62 @@ def _column_of(segment: _Segment, columns: Sequence[tuple[float, float]]) -> int
     return 1 + min(range(len(columns)), key=lambda place: abs(middle - sum(columns[place]) / 2))
 
 
-def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, float]]) -> tuple[list[str], str]:
-    """Return the columns' names, that of the labels first, and the caption above them."""
+def _label_columns(
+    lines: Sequence[_Line], first: int, last: int, columns: Sequence[tuple[float, float]]
+) -> tuple[float, ...]:
+    """Return where further columns of words begin between a table's first column and its figures.
+
+    A name in the header begins one where no row has a word across its beginning, and the rows either all have a word
+    that begins there, or a space as wide as none between two words.
+    """
+    head = lines[first - 1] if first else None
+    rows = [line for line in lines[first : last + 1] if line.is_row]
+    if head is None or not _names_columns(head, columns) or len(rows) < LEAST_ROWS:
+        return ()
+    begins: list[float] = []
+    words = [[word for word in line.words if word.right <= columns[0][0] + 1] for line in rows]
+    for before, word in pairwise(head.words):
+        if word.right > columns[0][0] + 1:
+            break
+        height = head.height
+        space = (before.right, word.left)
+        spaces: list[tuple[float, float]] = []
+        starts = 0
+        for own in words:
+            left = max((each.right for each in own if each.left < word.left - SAME_PLACE), default=None)
+            right = min((each.left for each in own if each.left >= word.left - SAME_PLACE), default=None)
+            if left is not None and right is not None:
+                spaces.append((left, right))
+                starts += abs(right - word.left) <= SAME_PLACE
+        if len(spaces) < LEAST_ROWS or len(spaces) * 3 < len(words) * 2:
+            continue
+        are_apart = all(right - left >= LEAST_SPACE * height for left, right in spaces)
+        is_aligned = are_apart and starts == len(spaces)
+        river = min(right for _, right in [*spaces, space]) - max(left for left, _ in [*spaces, space])
+        widest = max(right - left for left, right in [*spaces, space])
+        if widest >= GAP * height and (is_aligned or river >= RIVER * height):
+            begins.append(word.left if is_aligned else max(left for left, _ in [*spaces, space]) + SAME_PLACE)
+    return tuple(begins)
+
+
+def _parted(segment: _Segment, words: Sequence[_Segment], begins: Sequence[float]) -> list[str]:
+    """Return a segment's text for each column of words: the part before the first place in `begins`, then the others."""
+    parts: list[list[_Segment]] = [[] for _ in range(len(begins) + 1)]
+    for word in words:
+        if segment.left <= word.left and word.right <= segment.right:
+            parts[sum(word.left >= begin - SAME_PLACE for begin in begins)].append(word)
+    if sum(map(bool, parts)) < 2:
+        return [segment.text if part else "" for part in parts]
+    return [" ".join(word.text for word in part) for part in parts]
+
+
+def _header(
+    lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, float]], labels: Sequence[float] = ()
+) -> tuple[list[str], str]:
+    """Return the columns' names, those of the labels first, and the caption above them."""
     parts: list[list[str]] = [[] for _ in range(len(columns) + 1)]
+    further: list[list[str]] = [[] for _ in labels]
+    below = [one.middle - other.middle for one, other in pairwise(lines[first : first + LEAST_ROWS])]
     top = first
     for number in range(first - 1, max(-1, first - 1 - MOST_HEADER), -1):
         line = lines[number]
@@ -420,11 +524,23 @@ def _header(lines: Sequence[_Line], first: int, columns: Sequence[tuple[float, f
             break
         if any(_OF_PAGE.fullmatch(segment.text) for segment in line.segments):
             break
+        is_far = line.middle - lines[number + 1].middle > FARTHER * median(below)
+        if is_far and _are_distinct(parts[1:]) and not any(_is_period(segment.text) for segment in line.segments):
+            break
         for segment, places in reversed(_spanned(line.segments, columns, lines[first].segments[0].left).items()):
-            for place in places or [0]:
+            for place in places:
                 parts[place].insert(0, segment.text)
+            if not places:
+                named = _parted(segment, line.words, labels)
+                for column, text in zip([parts[0], *further], named, strict=True):
+                    column[:0] = [text] if text else []
         top = number
-    return [" ".join(part) for part in parts], _caption(lines, top)
+    return [" ".join(part) for part in (parts[0], *further, *parts[1:])], _caption(lines, top)
+
+
+def _are_distinct(names: Sequence[Sequence[str]]) -> bool:
+    """Return whether all columns have a name, no two the same one, which a line above would then tell apart."""
+    return all(names) and len({tuple(name) for name in names}) == len(names)
 
 
 def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
@@ -433,7 +549,8 @@ def _names_columns(line: _Line, columns: Sequence[tuple[float, float]]) -> bool:
         return False
     if any(len(segment.text) > LONGEST_HEADER or _is_datum(segment.text) for segment in line.segments):
         return False
-    title = line.segments[0].left < columns[0][0] - TITLE and not _is_period(line.segments[0].text)
+    is_large = line.size > HEADING * line.body
+    title = line.segments[0].left < columns[0][0] - TITLE and (is_large or not _is_period(line.segments[0].text))
     return not (title and len(line.segments) == 1 and len(columns) > 1)
 
 
