@@ -178,7 +178,7 @@ EXAMPLES = [
     ("ingest.loaders.nested_lists._DENIES", "The plan doesn’t cover:", "The plan covers notes:"),
     ("ingest.loaders.pdf._NO_TITLE", "Microsoft Word - draft.doc", "Aspirin and stroke", "fullmatch"),
     ("ingest.loaders.pdf._FIGURES_BEHIND", "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
-    ("ingest.loaders.pdf_tables._FIGURE", "$(3,115)", "3 patients", "fullmatch"),
+    ("ingest.loaders.pdf_lines.FIGURE", "$(3,115)", "3 patients", "fullmatch"),
     ("ingest.loaders.pdf_tables._OF_PAGE", "Printed 3 May 2024", "Page width", "fullmatch"),
     ("ingest.loaders.settings._KEY", "  - port: 8443", "listen 80;", "match"),
     ("ingest.loaders.settings._KEY", "[[mirror]]", "no section", "match"),

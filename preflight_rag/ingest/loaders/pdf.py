@@ -25,15 +25,17 @@ from preflight_rag.ingest.loaders.layout import (
     without_running_lines,
 )
 from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
-from preflight_rag.ingest.loaders.pdf_columns import with_columns
-from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, raise_marks, with_tables
+from preflight_rag.ingest.loaders.pdf_columns import boxes_of_page, with_columns
+from preflight_rag.ingest.loaders.pdf_lines import printed_lines, raise_marks, with_rows
+from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, figure_tables
+from preflight_rag.ingest.loaders.pdf_word_tables import may_have_columns, word_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
 
 if TYPE_CHECKING:
-    from pypdfium2 import PdfDocument, PdfPage
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
 _NO_TITLE = re.compile(
     r"\(?(?:untitled|anonymous|unspecified).*|title|microsoft word - .*|.*slide 1|(?:table of )?contents|abstract"
@@ -178,10 +180,14 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
     try:
         printed = raise_marks(text_page, text_page.get_text_range())
         text = "\n".join(printed.splitlines()).strip() + "\n"
+        spaced = printed.replace("\r\n", " \n")
         if _has_figures(text):
-            text = with_tables(text_page, printed.replace("\r\n", " \n"))
-        else:
-            text = with_columns(text_page, text, *page.get_size()) or text
+            text = _with_tables(text_page, spaced, figures=True) or spaced
+        elif boxes := boxes_of_page(text_page, text):
+            columns = with_columns(text_page, text, boxes, *page.get_size())
+            if columns is None and may_have_columns(boxes):
+                columns = _with_tables(text_page, spaced, figures=False)
+            text = columns or text
         over = list(page_annotations(document, page, text_page, found.report))
         pictures, drawings = _pictures(page, is_blank=not _has_text(text))
         if _has_text(text):
@@ -195,6 +201,23 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
     finally:
         text_page.close()
         page.close()
+
+
+def _with_tables(page: PdfTextPage, text: str, *, figures: bool) -> str:
+    """Return a page's text with its tables written as rows; "" if it has none.
+
+    Args:
+        page: The page, for the positions of its characters.
+        text: PDFium's text of the page, one line for each printed one.
+        figures: Whether it has rows of figures, and not of words alone.
+    """
+    lines = sorted(printed_lines(page, text), key=lambda line: -line.middle)
+    rows_at: dict[int, list[str]] = {}
+    taken: set[int] = set()
+    for rows, places in chain(figure_tables(lines) if figures else (), word_tables(page, lines, taken)):
+        rows_at[min(places)] = rows
+        taken |= places
+    return with_rows(text, rows_at, taken) if taken else ""
 
 
 def _has_text(page: str) -> bool:

@@ -40,7 +40,7 @@ _FIGURE = re.compile(r"[-–—+(~<>≤≥±$€£¥]*\d[\d.,]*[)%]*$")
 
 
 @dataclass
-class _Box:
+class Box:
     """A run of words drawn in one step: its number and its rectangle."""
 
     order: int
@@ -52,10 +52,10 @@ class _Box:
 
 
 @dataclass
-class _Row:
+class Row:
     """The words on one line of the page, from left to right."""
 
-    boxes: list[_Box]
+    boxes: list[Box]
     height: float
     top: float = field(init=False)
     bottom: float = field(init=False)
@@ -70,23 +70,26 @@ class _Row:
         return (self.top + self.bottom) / 2
 
 
-def with_columns(page: PdfTextPage, text: str, width: float, height: float) -> str | None:
+def boxes_of_page(page: PdfTextPage, text: str) -> list[Box]:
+    """Return the pieces in which a page was drawn; none of a page with about one for each line, or too many."""
+    number = page.count_rects()
+    return _boxes(page, number) if text.count("\n") + LEAST_ROWS <= number <= MOST_BOXES else []
+
+
+def with_columns(page: PdfTextPage, text: str, boxes: Sequence[Box], width: float, height: float) -> str | None:
     """Return a page's text with its columns one below the other; None if its reading order is right already.
 
     Args:
         page: The page, for the positions of its words.
         text: PDFium's text of the page.
+        boxes: The pieces in which it was drawn.
         width: The page's width in points.
         height: The page's height in points.
     """
     lines = text.count("\n") + 1
-    number = page.count_rects()
-    if number < 2 * LEAST_ROWS or number > MOST_BOXES or number < 1.25 * lines:
+    if len(boxes) < 2 * LEAST_ROWS or len(boxes) < 1.25 * lines or not _goes_across(boxes):
         return None
-    boxes = _boxes(page, number)
-    if not _goes_across(boxes):
-        return None
-    rows = _rows(boxes)
+    rows = rows_of_boxes(boxes)
     found: list[tuple[int, int, list[tuple[float, float]]]] = []
     at = 0
     while at < len(rows):
@@ -121,7 +124,7 @@ def _letters(text: str) -> int:
     return sum(char.isalnum() for char in text)
 
 
-def _boxes(page: PdfTextPage, number: int) -> list[_Box]:
+def _boxes(page: PdfTextPage, number: int) -> list[Box]:
     """Return the rectangles of text on a page, in drawing order."""
     import ctypes
 
@@ -132,11 +135,11 @@ def _boxes(page: PdfTextPage, number: int) -> list[_Box]:
     read, found = raw.FPDFText_GetRect, []
     for order in range(number):
         if read(page, order, *pointers) and top.value > bottom.value:
-            found.append(_Box(order, left.value, bottom.value, right.value, top.value))
+            found.append(Box(order, left.value, bottom.value, right.value, top.value))
     return found
 
 
-def _goes_across(boxes: Sequence[_Box]) -> bool:
+def _goes_across(boxes: Sequence[Box]) -> bool:
     """Return whether words were often drawn line by line across a gap at one place of the page's width."""
     gaps: Counter[int] = Counter()
     for one, other in pairwise(boxes):
@@ -148,13 +151,13 @@ def _goes_across(boxes: Sequence[_Box]) -> bool:
     return max(gaps.values(), default=0) >= LEAST_ROWS
 
 
-def _rows(boxes: Sequence[_Box]) -> list[_Row]:
+def rows_of_boxes(boxes: Sequence[Box]) -> list[Row]:
     """Return the lines of the page, from the top."""
     if not boxes:
         return []
     heights = sorted(box.top - box.bottom for box in boxes)
     usual = heights[len(heights) // 2]
-    rows: list[list[_Box]] = []
+    rows: list[list[Box]] = []
     middle = 0.0
     for box in sorted(boxes, key=lambda box: -(box.top + box.bottom)):
         if rows and abs(middle - (box.top + box.bottom) / 2) <= 0.5 * usual:
@@ -162,13 +165,13 @@ def _rows(boxes: Sequence[_Box]) -> list[_Row]:
         else:
             rows.append([box])
             middle = (box.top + box.bottom) / 2
-    return [_Row(row, usual) for row in rows]
+    return [Row(row, usual) for row in rows]
 
 
-def _region(rows: Sequence[_Row], first: int, width: float) -> tuple[int, list[tuple[float, float]]] | None:
+def _region(rows: Sequence[Row], first: int, width: float) -> tuple[int, list[tuple[float, float]]] | None:
     """Return the end of a region of rows, from `first` on, that share gaps between columns, and the columns."""
     usual = rows[first].height
-    columns = _spans(rows[first].boxes, GUTTER * usual)
+    columns = spans(rows[first].boxes, GUTTER * usual)
     if len(columns) < 2:
         return None
     end, full, count = first + 1, first + 1, 1
@@ -177,18 +180,18 @@ def _region(rows: Sequence[_Row], first: int, width: float) -> tuple[int, list[t
         if len(merged) != len(columns):
             break
         columns, end = merged, end + 1
-        if len(_spans(rows[end - 1].boxes, GUTTER * usual)) == len(columns):
+        if len(spans(rows[end - 1].boxes, GUTTER * usual)) == len(columns):
             count, full = count + 1, end
     wide = all(right - left >= LEAST_WIDTH * width for left, right in columns)
     if count < LEAST_ROWS or not wide:
         return None
     # Rows behind the last full one belong to the longer column, as long as they are in one.
-    while full < end and len(_spans(rows[full].boxes, GUTTER * usual)) == 1:
+    while full < end and len(spans(rows[full].boxes, GUTTER * usual)) == 1:
         full += 1
     return full, columns
 
 
-def _spans(boxes: Sequence[_Box], gap: float) -> list[tuple[float, float]]:
+def spans(boxes: Sequence[Box], gap: float) -> list[tuple[float, float]]:
     """Return the horizontal ranges that boxes cover, those less than `gap` apart merged."""
     return _merged([(box.left, box.right) for box in boxes], gap)
 
@@ -204,7 +207,7 @@ def _merged(spans: Sequence[tuple[float, float]], gap: float) -> list[tuple[floa
     return found
 
 
-def _is_prose(page: PdfTextPage, rows: Sequence[_Row], columns: Sequence[tuple[float, float]]) -> bool:
+def _is_prose(page: PdfTextPage, rows: Sequence[Row], columns: Sequence[tuple[float, float]]) -> bool:
     """Return whether the columns contain running text that was drawn across them."""
     lines: list[list[str]] = []
     widths: list[list[float]] = []
@@ -253,7 +256,7 @@ def _goes_on(line: str, following: str) -> bool:
     return _END.search(line) is None and following[:1].islower()
 
 
-def _edge(rows: Sequence[_Row], number: int) -> float:
+def _edge(rows: Sequence[Row], number: int) -> float:
     """Return a height between a row and the one below it that crosses neither."""
     if number < 0:
         return rows[0].top + 0.3 * rows[0].height

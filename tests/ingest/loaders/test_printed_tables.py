@@ -1,0 +1,169 @@
+"""Tables printed to a PDF without rules: letterheads, columns of words that stand close, rows of two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.state.values import Document
+
+Printed = tuple[float, float, str]
+"""A text with its place on the page, in millimetres from the left and the top; one that begins with "*" is bold."""
+
+
+def lines_of(path: Path, texts: Sequence[Printed]) -> list[str]:
+    pdf = FPDF()
+    pdf.add_page()
+    for x, y, text in texts:
+        pdf.set_font("Helvetica", "B" if text.startswith("*") else "", 10)
+        pdf.text(x, y, text.removeprefix("*"))
+    pdf.output(str(path))
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    return document.text.split("\n")
+
+
+def grid(places: Sequence[float], rows: Sequence[Sequence[str]], top: float = 60, step: float = 6) -> list[Printed]:
+    return [
+        (x, top + step * number, text)
+        for number, row in enumerate(rows)
+        for x, text in zip(places, row, strict=True)
+        if text
+    ]
+
+
+@pytest.mark.parametrize("above", [[], [(10, 48, "*Invoice 2024-117")]])
+def test_a_letterhead_names_no_columns(tmp_path: Path, above: list[Printed]) -> None:
+    letterhead = grid(
+        (10, 120),
+        [("Nordlys Elektro AS", "Havna Hotell"), ("Storgata 14", "Kaiveien 3"), ("9008 Tromso", "8005 Bodo")],
+        20,
+    )
+    rows = [
+        ("Item", "Qty", "Amount"),
+        ("LED panel", "12", "5868.00"),
+        ("Labour", "9", "8455.00"),
+        ("Kit", "2", "75.50"),
+    ]
+    lines = lines_of(tmp_path / "a.pdf", [*letterhead, *above, *grid((10, 80, 130), rows)])
+    assert [line for line in lines if "Labour" in line] == ["Item: Labour | Qty: 9 | Amount: 8455.00"]
+    assert "9008 Tromso 8005 Bodo" in " ".join(lines)
+
+
+def test_columns_of_words_that_stand_close_are_parted(tmp_path: Path) -> None:
+    rows = [
+        ("Plant", "Pot", "Price"),
+        ("Lavandula angustifolia", "9 cm", "3.90"),
+        ("Hydrangea paniculata", "5 l", "24.50"),
+        ("Buxus", "2 l", "11.20"),
+    ]
+    assert "Plant: Hydrangea paniculata | Pot: 5 l | Price: 24.50" in lines_of(
+        tmp_path / "a.pdf", grid((10, 46.5, 60), rows)
+    )
+
+
+def test_words_that_begin_alike_are_one_cell(tmp_path: Path) -> None:
+    rows = [("Seed variety", "Grams"), ("Seed variety 1", "48"), ("Seed variety 2", "85"), ("Seed variety 3", "122")]
+    assert "Seed variety: Seed variety 2 | Grams: 85" in lines_of(tmp_path / "a.pdf", grid((10, 60), rows))
+
+
+STAFF = [
+    ("Name", "Role", "Room", "Phone"),
+    ("Ada Vik", "Head teacher", "Main wing", "5501"),
+    ("Bo Lind", "Janitor", "Cellar", "5517"),
+    ("Carla Rossi", "School nurse", "Annex", "5522"),
+]
+
+
+def test_a_column_of_figures_below_a_word_tells_the_header(tmp_path: Path) -> None:
+    assert "Name: Bo Lind | Role: Janitor | Room: Cellar | Phone: 5517" in lines_of(
+        tmp_path / "a.pdf", grid((10, 50, 100, 140), STAFF)
+    )
+
+
+@pytest.mark.parametrize(
+    ("mark", "row"), [("*", "Name: Bo Lind | Role: Janitor | Room: Cellar"), ("", "Bo Lind | Janitor | Cellar")]
+)
+def test_a_header_of_words_is_told_by_its_font_alone(tmp_path: Path, mark: str, row: str) -> None:
+    rows = [[mark + cell for cell in STAFF[0][:3]], *(row[:3] for row in STAFF[1:])]
+    assert row in lines_of(tmp_path / "a.pdf", grid((10, 50, 100), rows))
+
+
+def test_two_columns_are_a_table_below_a_bold_header_alone(tmp_path: Path) -> None:
+    rows = [[cell for cell in row[:2]] for row in STAFF]
+    assert not any(" | " in line for line in lines_of(tmp_path / "a.pdf", grid((10, 80), rows)))
+    rows[0] = ["*Name", "*Role"]
+    assert "Name: Bo Lind | Role: Janitor" in lines_of(tmp_path / "b.pdf", grid((10, 80), rows))
+
+
+def test_a_cell_of_several_lines_stays_in_its_row(tmp_path: Path) -> None:
+    texts = [
+        *grid((10, 40, 90, 110), [("*Site", "*Work", "*Lead", "*Hours")], 50),
+        *grid(
+            (10, 40, 90, 110),
+            [("Dock 1", "Replace the worn fenders", "Ida", "36"), ("", "on the northern quay", "", "")],
+            58,
+            4,
+        ),
+        *grid((10, 40, 90, 110), [("Dock 2", "Grease the crane", "Max", "4")], 70),
+        *grid(
+            (10, 40, 90, 110),
+            [("Lock gate", "Weld the hinge of the gate", "Eva", "19"), ("east", "and test it", "", "")],
+            78,
+            4,
+        ),
+        *grid((10, 40, 90, 110), [("Yard", "Sweep", "Tom", "6")], 90),
+    ]
+    lines = lines_of(tmp_path / "a.pdf", texts)
+    assert "Site: Dock 1 | Work: Replace the worn fenders on the northern quay | Lead: Ida | Hours: 36" in lines
+    assert "Site: Lock gate east | Work: Weld the hinge of the gate and test it | Lead: Eva | Hours: 19" in lines
+    assert "Site: Dock 2 | Work: Grease the crane | Lead: Max | Hours: 4" in lines
+
+
+def test_a_second_bold_header_begins_another_table(tmp_path: Path) -> None:
+    second = [
+        ["*Club", "*Day", "*Hall"],
+        ["Chess", "Monday", "North"],
+        ["Judo", "Friday", "South"],
+        ["Choir", "Sunday", "Chapel"],
+    ]
+    first = [["*" + cell for cell in STAFF[0][:3]], *(list(row[:3]) for row in STAFF[1:])]
+    lines = lines_of(tmp_path / "a.pdf", grid((10, 50, 100), [*first, *second]))
+    assert "Club: Judo | Day: Friday | Hall: South" in lines
+    assert "Name: Carla Rossi | Role: School nurse | Room: Annex" in lines
+
+
+def test_lists_beside_each_other_are_no_table(tmp_path: Path) -> None:
+    rows = [
+        ("•", "Bring a lamp", "•", "Leave the dog"),
+        ("•", "Wear boots", "•", "Carry water"),
+        ("•", "Pay at the hut", "•", "Close the gate"),
+        ("•", "Ask first", "•", "Keep left"),
+    ]
+    texts = [(x, y, text.replace("•", "-")) for x, y, text in grid((10, 16, 100, 106), rows)]
+    assert not any(" | " in line for line in lines_of(tmp_path / "a.pdf", texts))
+
+
+def test_cells_that_all_go_on_in_the_next_line_are_no_rows(tmp_path: Path) -> None:
+    rows = [
+        ("The ferry sails", "Tickets are sold", "Bicycles travel"),
+        ("from the old pier", "at the kiosk or", "for free but in"),
+        ("every full hour", "on board, where", "summer they need"),
+        ("until ten at night", "only cards work", "a place reserved"),
+    ]
+    assert not any(" | " in line for line in lines_of(tmp_path / "a.pdf", grid((10, 75, 140), rows, step=4.5)))
+
+
+def test_bold_labels_stand_with_the_values_beside_them(tmp_path: Path) -> None:
+    rows = [
+        ("*Name", "Hanna Oss", "*Ward", "Four West"),
+        ("*Doctor", "Pihl", "*Nurse", "Ada Lie"),
+        ("*Diet", "No milk", "*Bed", "Window"),
+        ("*Visits", "Daily", "*Key", "Porter"),
+    ]
+    lines = lines_of(tmp_path / "a.pdf", grid((10, 50, 100, 140), rows))
+    assert lines[2:4] == ["Doctor: Pihl", "Nurse: Ada Lie"]
