@@ -85,13 +85,14 @@ def word_tables(page: PdfTextPage, lines: Sequence[Line], taken: set[int]) -> It
         if grid is None:
             at += 1
             continue
-        rows = _rows(page, grid)
-        if rows is None:
+        tables = _rows(page, grid)
+        if not tables:
             at += 1
             continue
-        named, cells = rows
         caption = caption_above(lines, at) if at and not lines[at - 1].places & taken else ""
-        written = table_lines(cells, caption=caption, header_rows=int(named))
+        written = [
+            line for named, cells in tables for line in table_lines(cells, caption=caption, header_rows=int(named))
+        ]
         yield written, set().union(*(line.places for line in grid.lines))
         at += len(grid.lines)
 
@@ -162,8 +163,11 @@ def _nearest(segment: Segment, columns: Sequence[tuple[float, float]]) -> int:
     return min(range(len(columns)), key=lambda place: -_overlap(segment, columns[place]))
 
 
-def _rows(page: PdfTextPage, grid: _Grid) -> tuple[bool, list[list[str]]] | None:
-    """Return whether the first row names the columns, and the cells of all rows; None if it is no table."""
+def _rows(page: PdfTextPage, grid: _Grid) -> list[tuple[bool, list[list[str]]]]:
+    """Return tables: whether the first row names the columns, and the cells of all rows; [] if the lines are none.
+
+    Labels with values beside them are a table for each line, whose columns are named by the labels.
+    """
     _part_columns(grid)
     width = len(grid.columns)
     printed = _is_printed_otherwise(page, grid)
@@ -172,20 +176,20 @@ def _rows(page: PdfTextPage, grid: _Grid) -> tuple[bool, list[list[str]]] | None
     rows = _joined(grid)
     full = [row for row in rows[1:] if sum(map(bool, row)) >= max(2, width - 1)]
     if len(full) < LEAST_ROWS or len(full) < MOSTLY * (len(rows) - 1) or not all(row[0] for row in rows):
-        return None
+        return []
     if any(_BULLETS.issuperset(column) for column in zip(*rows, strict=True)):
-        return None
+        return []
     if _is_prose(grid) or not all(_is_in_line(grid, place) for place in range(width)):
-        return None
+        return []
     named = printed or _names_figures(rows)
     named = named and len({*rows[0]}) == width and all(0 < len(name) <= LONGEST_NAME for name in rows[0])
     if named:
-        return True, rows
+        return [(True, rows)]
     if width > LEAST_COLUMNS and width % 2 == 0 and _has_labels(page, grid):
-        return False, [row[place : place + 2] for row in rows for place in range(0, width, 2) if row[place]]
+        return [(True, [row[::2], row[1::2]]) for row in rows]
     begun = [cell for row in rows[1:] for cell in row if cell]
     is_wrapped = sum(cell[0].islower() for cell in begun) > MOST_LOWER * len(begun)
-    return None if is_wrapped or width < LEAST_COLUMNS else (False, rows)
+    return [] if is_wrapped or width < LEAST_COLUMNS else [(False, rows)]
 
 
 def _part_columns(grid: _Grid) -> None:

@@ -166,4 +166,4 @@ def test_bold_labels_stand_with_the_values_beside_them(tmp_path: Path) -> None:
         ("*Visits", "Daily", "*Key", "Porter"),
     ]
     lines = lines_of(tmp_path / "a.pdf", grid((10, 50, 100, 140), rows))
-    assert lines[2:4] == ["Doctor: Pihl", "Nurse: Ada Lie"]
+    assert lines[1:3] == ["Doctor: Pihl | Nurse: Ada Lie", "Diet: No milk | Bed: Window"]
