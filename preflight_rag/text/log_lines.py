@@ -19,6 +19,7 @@ _LOG = re.compile(
     rf"|\d{{1,2}}[/ -]{_MONTH}[/ -]\d{{4}}[: ]{_CLOCK}"  # 09/Feb/2025:03:14:07
     rf"|\d{{1,2}}[/.]\d{{1,2}}[/.]\d{{2,4}},? {_CLOCK}"  # 09.02.2025 03:14
     r"|\d{2}:\d{2}:\d{2}(?:[.,]\d{1,9})?[\])]?\s"
+    r"|\s{0,8}\d{1,7}\.\d{6}\]\s"  # [   12.345678], seconds since a system started
     r"|1\d{9}(?:\.\d{1,9}|\d{3})?[\])]?\s"  # seconds or milliseconds since 1970
     r"|[IWEF]\d{4} \d{2}:\d{2}:\d{2}"  # glog
     rf"|{_LEVELS}(?:[\])]|[:|\t])"

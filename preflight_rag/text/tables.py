@@ -34,6 +34,10 @@ _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
 _SIGN_BEHIND = re.compile(r"[)%]+|\) ?%")
 _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\w.]*\.? *", re.IGNORECASE)
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
+_DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?|\d{1,2}:\d\d(?::\d\d)?")
+"""A cell with a day, a month or a time, which may name a column: "2024-07-01", "1.7.2024", "08:30"."""
+_LEAST_DAYS = 2
+"""Days that name columns; one alone is a value."""
 MOST_HEADER_ROWS = 3
 """Most rows of an unmarked header, one above the other; a guess."""
 MOST_ABOVE = 2
@@ -344,7 +348,10 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         return 0
     first, below = rows[0], rows[1:]
     named = [cell for cell in first[1:] if cell]
-    if not named or any(is_figure(cell) and not _YEAR.match(cell) for cell in first):
+    days = _day_columns(rows)
+    if not named or any(
+        is_figure(cell) and not _YEAR.match(cell) and place not in days for place, cell in enumerate(first)
+    ):
         return 0
     if len(first) == 2:
         if _MEANINGS.fullmatch(first[1]):
@@ -352,6 +359,19 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         # Two columns without a marked header are names and values, unless the values alone are figures.
         return int(sum(is_figure(row[1]) for row in below) * 3 >= 2 * len(below) and not is_figure(below[0][0]))
     return int(len(named) * 3 >= 2 * (len(first) - 1) and len(set(named)) == len(named))
+
+
+def _day_columns(rows: Sequence[Sequence[str]]) -> set[int]:
+    """Return the columns that the first row names by days or times, which stand nowhere below, as in a roster."""
+    places = {place for place, cell in enumerate(rows[0]) if place and _DAY.fullmatch(cell)}
+    is_below = any(_DAY.fullmatch(row[place]) for row in rows[1:] for place in places if place < len(row))
+    return places if len(places) >= _LEAST_DAYS and not is_below else set()
+
+
+def stacked_names(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """Return names of columns whose header takes several rows, "Winter, Days", and their number; 0 if it has one."""
+    stacked, count = _stacked_header([[_one_line(cell) for cell in row] for row in rows])
+    return [_name(column) for column in zip(*stacked[:count], strict=True)], count
 
 
 def _name(cells: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ from preflight_rag.ingest.loaders.rows import (
 from preflight_rag.ingest.loaders.sheets import add_grid
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
 from preflight_rag.state.values import Document
-from preflight_rag.text.tables import header_rows, is_figure, table_lines
+from preflight_rag.text.tables import header_rows, is_figure, stacked_names, table_lines
 
 _FIELDS = {"id": ID_FIELDS, "title": TITLE_FIELDS, "date": DATE_FIELDS, "authors": AUTHOR_FIELDS}
 _FIELDS |= {"source": SOURCE_FIELDS}
@@ -165,14 +165,15 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
     header, notes = _header_place(read, is_blank), _notes_place(read, is_blank)
     rows = [row for row in read[header:notes] if row]
     has_header = bool(rows) and not _is_data(rows[:_SAMPLE_ROWS])
-    names = rows[0] if has_header else []
+    stacked, count = stacked_names(_padded(rows[:_SAMPLE_ROWS])) if has_header else ([], 0)
+    names = stacked or (rows[0] if has_header else [])
     columns: dict[str, None] = {}
     longest = max((len(row) for row in rows), default=0)
     for number, cell in enumerate([*names, *[""] * (longest - len(names))] if rows else [], 1):
         name = one_line(cell) or f"column {number}"
         columns[name if name not in columns else f"{name} {number}"] = None
     padding = [""] * len(columns)
-    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[has_header:]]
+    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[count or int(has_header) :]]
     caption = next((one_line("".join(row)).lstrip("# ") for row in read[:header] if _filled(row) == 1), "")
     return _Table(
         caption, _lines(read[:header]), tuple(columns), records, has_header, _lines(read[notes:]), read[header:notes]

@@ -23,12 +23,26 @@ _HEADING = re.compile(r"(?:#{1,6}|={1,6})[ \t]++(.+)")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#:.])\1{2,}\s*")
 _ASCIIDOC_CELL = re.compile(r"(?<!\\)(?:(?<=^)|(?<=\s))(?:(\d+)?(?:\.(\d+))?([+*]))?[<^>.]*[adehlmsv]?\|")
 _INLINE_NOTE = re.compile(r"footnote:[\w-]{0,40}\[([^\[\]\n]{1,300})\]")
+_FORMAT = re.compile(r"format\s*=\s*\"?(csv|tsv|dsv)")
 _COLS = re.compile(r"cols\s*=\s*\"?([^\"\]]*)")
 _DIRECTIVE = re.compile(r"\s*+\.\. (list-table|csv-table)::(.*)")
 _OPTION = re.compile(r"\s++:([\w-]+):(.*)")
 _LIST_CELL = re.compile(r"\s*+(\*\s++)?-(\s.*|)")
 _GAP = re.compile(r"\s{2,}")
 _ASCIIDOC_MARKS = ("|===", ",===", ":===")
+_FRAMES = str.maketrans(
+    {
+        **dict.fromkeys("│┃║┆┇┊┋╎╏", "|"),
+        **dict.fromkeys("─━┄┅┈┉╌╍", "-"),
+        "═": "=",
+        **dict.fromkeys("┌┐└┘├┤┬┴┼┏┓┗┛┣┫┳┻╋╔╗╚╝╠╣╦╩╬╞╡╪╟╢╫╤╧╒╕╘╛╓╖╙╜╭╮╯╰┝┥┿┠┨╂┯┷┰┸╇╈", "+"),
+    }
+)
+"""Signs by which programs draw frames, and those of a frame that is typed."""
+_IS_FRAME = re.compile(r"[─-╿]")
+_RULE = re.compile(r"\s*(?:-{3,}|={3,}|_{3,})\s*")
+_MOST_NAMES = 3
+"""Lines of a header that a rule parts from the rows; a guess."""
 _HEADER_AND_ROWS = 2
 """Bands of a table that a database prints: its header, and all rows below one rule."""
 _LEAST_ROWS = 3
@@ -55,8 +69,9 @@ def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
     """
     found: list[str] = []
     heading, headings, at = "", 0, 0
+    typed = [line.translate(_FRAMES) if _IS_FRAME.search(line) else line for line in lines]
     while at < len(lines):
-        table = _table_at(lines, at, spaced=spaced)
+        table = _table_at(typed, at, spaced=spaced)
         if table is None:
             named = heading_at(lines, at)
             headings += bool(named)
@@ -331,8 +346,9 @@ def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
     attributes = next((line for line in before if line.startswith("[")), "")
     caption = next((line[1:] for line in before if re.match(r"\.[^\s.]", line)), "")
     body = list(lines[at + 1 : end])
-    if mark != "|===":
-        rows = list(csv.reader(body, delimiter=mark[0]))
+    separator = _separator(mark, attributes)
+    if separator != "|":
+        rows = [row for row in csv.reader(body, delimiter=separator) if row]
         return _Found(rows, 1 if "header" in attributes else None, end + 1, caption) if rows else None
     body = [_INLINE_NOTE.sub(lambda match: with_note(" ", match[1]).strip(), line) for line in body]
     cells: list[str] = []
@@ -359,6 +375,14 @@ def _asciidoc(lines: Sequence[str], at: int) -> _Found | None:
     implied = bool(filled) and filled[0] == 0 and len(body) > 1 and not body[1].strip() and columns > 1
     has_header = "header" in attributes or (implied and "noheader" not in attributes)
     return _Found(grid, 1 if has_header else None, end + 1, caption)
+
+
+def _separator(mark: str, attributes: str) -> str:
+    """Return what parts the cells of an AsciiDoc table: said by its first line, or its attributes."""
+    if mark != "|===":
+        return mark[0]
+    named = _FORMAT.search(attributes)
+    return {"csv": ",", "tsv": "\t", "dsv": ":"}.get(named[1], "|") if named else "|"
 
 
 def _asciidoc_columns(attributes: str) -> int:
@@ -421,7 +445,10 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
         return None  # only where a block begins: it is looked at once
     if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):
         return None
-    block = _block(lines, at)
+    whole = _block(lines, at)
+    # A rule across all columns parts the header from the rows, and these from their sum.
+    rules = [number for number, line in enumerate(whole) if _RULE.fullmatch(line)]
+    block = [line for line in whole if not _RULE.fullmatch(line)]
     if len(block) < _LEAST_ROWS or any(is_row(line) or is_log_line(line) or is_code(line) for line in block):
         return None
     tabs = {line.rstrip("\t").count("\t") for line in block}
@@ -434,8 +461,11 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
         if len(starts) < 2:
             return None
         grid = [_cut(line, starts) for line in block]
+    header = rules[0] if rules and 0 < rules[0] <= _MOST_NAMES and len(whole) - rules[0] >= _LEAST_ROWS else None
+    if header:
+        grid, header = [_stacked(grid[:header]), *grid[header:]], 1
     filled = sum(1 for row in grid if sum(map(bool, row)) > 1)
-    return _Found(grid, None, at + len(block)) if filled >= len(grid) - 1 and _has_short_cells(grid) else None
+    return _Found(grid, header, at + len(whole)) if filled >= len(grid) - 1 and _has_short_cells(grid) else None
 
 
 def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:
