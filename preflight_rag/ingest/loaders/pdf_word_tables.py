@@ -7,6 +7,7 @@ Columns of prose, whose lines fill their column, are none.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,11 @@ JUMP = 1.12
 """By how many times rows stand farther apart than the lines of a row; browsers part rows by three points or more."""
 _BULLETS = frozenset("●•·‣◦▪■○–—-➢*")
 """Marks in front of the items of a list."""
+_POSTAL = re.compile(
+    r"^(?:[A-Z]{1,3}[- ])?\d{4,6} [^\W\d_]{2,}|^\d{3} \d{2} [^\W\d_]{2,}"
+    r"|\b[A-Z]{2} \d{5}\b|\b[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}\b"
+)
+"""The line of an address with its town: "9008 Tromso", "D-80331 Munich", "Austin, TX 78701", "London SW1A 1AA"."""
 
 
 @dataclass
@@ -85,7 +91,11 @@ def word_tables(page: PdfTextPage, lines: Sequence[Line], taken: set[int]) -> It
         if grid is None:
             at += 1
             continue
-        tables = _rows(page, grid)
+        if addresses := _addresses(grid):
+            yield addresses, set().union(*(line.places for line in grid.lines))
+            at += len(grid.lines)
+            continue
+        tables = _rows(page, grid) if len(grid.lines) > LEAST_ROWS else []
         if not tables:
             at += 1
             continue
@@ -109,9 +119,8 @@ def _grid(lines: Sequence[Line], first: int, taken: set[int]) -> _Grid | None:
             break
     while grid.cells and sum(map(bool, grid.cells[-1])) < 2 and not _ends_cell(grid):
         del grid.cells[-1], grid.lines[-1]
-    if len(grid.lines) <= LEAST_ROWS or any(
-        cell and len(cell.text) > LONGEST_CELL for cells in grid.cells for cell in cells
-    ):
+    texts = (cell.text for cells in grid.cells for cell in cells if cell)
+    if len(grid.lines) < LEAST_ROWS or max(map(len, texts)) > LONGEST_CELL:
         return None
     return grid
 
@@ -183,6 +192,8 @@ def _rows(page: PdfTextPage, grid: _Grid) -> list[tuple[bool, list[list[str]]]]:
         return []
     named = printed or _names_figures(rows)
     named = named and len({*rows[0]}) == width and all(0 < len(name) <= LONGEST_NAME for name in rows[0])
+    if width < LEAST_COLUMNS and _is_drawn_by_columns(grid):
+        return []
     if named:
         return [(True, rows)]
     if width > LEAST_COLUMNS and width % 2 == 0 and _has_labels(page, grid):
@@ -190,6 +201,24 @@ def _rows(page: PdfTextPage, grid: _Grid) -> list[tuple[bool, list[list[str]]]]:
     begun = [cell for row in rows[1:] for cell in row if cell]
     is_wrapped = sum(cell[0].islower() for cell in begun) > MOST_LOWER * len(begun)
     return [] if is_wrapped or width < LEAST_COLUMNS else [(False, rows)]
+
+
+def _is_drawn_by_columns(grid: _Grid) -> bool:
+    """Return whether the first column was drawn before the second, so that PDFium reads one after the other."""
+    edge = grid.columns[1][0] - SAME_PLACE
+    pairs = [pair for line in grid.lines for pair in zip(line.words, line.begins, strict=True)]
+    left = [place for word, place in pairs if word.left < edge]
+    return max(left) < min(place for word, place in pairs if word.left >= edge)
+
+
+def _addresses(grid: _Grid) -> list[str]:
+    """Return two addresses beside each other, such as the seller's and the buyer's, one after the other; else []."""
+    if len(grid.columns) != len(("seller", "buyer")):
+        return []
+    texts = [[cells[place].text for cells in grid.cells if cells[place]] for place in range(2)]
+    if not all(any(_POSTAL.search(text) for text in column) for column in texts):
+        return []
+    return [*texts[0], "", *texts[1], ""]
 
 
 def _part_columns(grid: _Grid) -> None:

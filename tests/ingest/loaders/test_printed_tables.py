@@ -51,7 +51,8 @@ def test_a_letterhead_names_no_columns(tmp_path: Path, above: list[Printed]) -> 
     ]
     lines = lines_of(tmp_path / "a.pdf", [*letterhead, *above, *grid((10, 80, 130), rows)])
     assert [line for line in lines if "Labour" in line] == ["Item: Labour | Qty: 9 | Amount: 8455.00"]
-    assert "9008 Tromso 8005 Bodo" in " ".join(lines)
+    said = " ".join(lines)
+    assert said.index("Nordlys") < said.index("9008 Tromso") < said.index("Havna Hotell") < said.index("8005 Bodo")
 
 
 def test_columns_of_words_that_stand_close_are_parted(tmp_path: Path) -> None:
@@ -167,3 +168,13 @@ def test_bold_labels_stand_with_the_values_beside_them(tmp_path: Path) -> None:
     ]
     lines = lines_of(tmp_path / "a.pdf", grid((10, 50, 100, 140), rows))
     assert lines[1:3] == ["Doctor: Pihl | Nurse: Ada Lie", "Diet: No milk | Bed: Window"]
+
+
+def test_columns_drawn_one_after_the_other_are_read_so(tmp_path: Path) -> None:
+    left, right = (
+        ["*Seller", "Nordlys Elektro", "Dock road", "Phone later"],
+        ["*Buyer", "Havna Hotell", "Quay", "Siri Lund"],
+    )
+    texts = [*grid((10,), [(text,) for text in left]), *grid((100,), [(text,) for text in right])]
+    said = " ".join(lines_of(tmp_path / "a.pdf", texts))
+    assert "Seller Nordlys Elektro Dock road Phone later Buyer Havna Hotell" in said.replace("\n", " ")
