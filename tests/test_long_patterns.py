@@ -156,6 +156,7 @@ EXAMPLES = [
     ("ingest.loaders.fields._FORM", "Insured name Gabriel Diaz", "Name That Tune", "match"),
     ("ingest.loaders.fields._FILLED_IN", "BOOKING ORDER Print Date 12/15/2024", "The Year of the Flood"),
     ("ingest.loaders.formulas.WITHOUT_VALUE", b'<c r="D2"><f>B2*C2</f></c>', b'<c r="D2"><f>B2*C2</f><v>50</v></c>'),
+    ("ingest.loaders.html._DISPLAY", ".r{color:red;display:table-row}", ".r{display:block}", "search"),
     ("ingest.loaders.html._CHARSET", b'<meta charset="utf-8">', b"<p>charset=utf-8</p>"),
     ("ingest.loaders.html._NOT_SHOWN", "color: red; display : none", "display: block; opacity: 0.5; font-size: 10px"),
     (

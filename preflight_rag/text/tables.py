@@ -36,6 +36,8 @@ _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
 _DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?|\d{1,2}:\d\d(?::\d\d)?")
 """A cell with a day, a month or a time, which may name a column: "2024-07-01", "1.7.2024", "08:30"."""
+_CODE = re.compile(r"\d{1,4}[A-Za-z]{1,2}")
+"""A label that begins with a digit and is no figure: "3B"."""
 _LEAST_DAYS = 2
 """Days that name columns; one alone is a value."""
 MOST_HEADER_ROWS = 3
@@ -356,8 +358,11 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     if len(first) == 2:
         if _MEANINGS.fullmatch(first[1]):
             return 1
-        # Two columns without a marked header are names and values, unless the values alone are figures.
-        return int(sum(is_figure(row[1]) for row in below) * 3 >= 2 * len(below) and not is_figure(below[0][0]))
+        # Two columns without a marked header are names and values, unless the values alone are figures, or all are.
+        figures = sum(is_figure(row[1]) for row in below)
+        is_labelled = not is_figure(below[0][0]) or _CODE.fullmatch(below[0][0]) is not None
+        all_figures = len(below) > 1 and all(is_figure(row[0]) for row in below) and figures == len(below)
+        return int((figures * 3 >= 2 * len(below) and is_labelled) or all_figures)
     return int(len(named) * 3 >= 2 * (len(first) - 1) and len(set(named)) == len(named))
 
 

@@ -22,6 +22,7 @@ from preflight_rag.text.sentences import sentence_spans
         ("E0209 03:14:07.123 1 main.go:3] lost", "error"),
         ('time=2025-06-01T08:00:00Z level=warning msg="slow"', "warning"),
         ("09.02.2025 03:14:07 Backup finished", ""),
+        ("[   88.120334] sdb3: reading directory failed", "error"),
     ],
 )
 def test_lines_of_logs(line: str, level: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,6 +125,20 @@ _HIGHEST_KEPT, _HIGHEST_CELL = 20, 12
 _TOGETHER = 200
 """Blocks from below the deepest elements that are put side by side; a guess."""
 _CELLS = ("table", "td", "th")
+_LEAST_ROWS = 2
+_PART_OF_ROLE = {
+    **dict.fromkeys(("table", "grid", "treegrid"), "table"),
+    "row": "tr",
+    **dict.fromkeys(("cell", "gridcell", "rowheader"), "td"),
+    "columnheader": "th",
+}
+_PART_OF_DISPLAY = {"table": "table", "table-row": "tr", "table-cell": "td"}
+"""Elements of a table by what others say that they are, and how they are shown."""
+_DISPLAY = re.compile(
+    r"(?<![^{}])([^{}]{1,200})\{[^{}]{0,2000}?display\s{0,4}:\s{0,4}(table(?:-row|-cell)?)\s{0,4}[;}!]", re.IGNORECASE
+)
+"""A rule of a style sheet by which elements are a table, its rows or cells: ".r{display:table-row}"."""
+_OWN_DISPLAY = re.compile(r"display\s{0,4}:\s{0,4}(table(?:-row|-cell)?)\s{0,4}(?:;|$)", re.IGNORECASE)
 _PARTING = frozenset((*_BLOCKS.split(), "tbody", "thead", "tfoot", "td", "th"))
 """Elements that text around them does not go on through."""
 _LEFT_OUT = frozenset((*_INVISIBLE, *_BOILERPLATE, "del", "s", "strike")) - {"form"}
@@ -342,6 +356,8 @@ def _write_in_words(soup: BeautifulSoup, page: str, report: ReadReport) -> bool:
     source = page.lower()
     changed = False
     steps: tuple[tuple[tuple[str, ...], Callable[[], bool]], ...] = (
+        (("role=row", 'role="row"', "role='row'"), lambda: _mark_tables(soup, _roles(soup))),
+        (("table-row",), lambda: _mark_tables(soup, _displays(soup))),
         (("<del", "<s>", "<s ", "<strike"), lambda: _drop_struck(soup, report)),
         (("<abbr", "<acronym"), lambda: _spell_out_short_forms(soup)),
         (("mailto:", "tel:"), lambda: _write_addresses(soup)),
@@ -636,6 +652,42 @@ def _canonical(soup: BeautifulSoup) -> str:
         if "canonical" in (element.get("rel") or []) and str(element.get("href", "")).startswith("http"):
             return str(element["href"])
     return ""
+
+
+def _mark_tables(soup: BeautifulSoup, parts: Iterable[tuple[Tag, str]]) -> bool:
+    """Make elements that are shown as parts of a table such parts by their names; return whether there were any."""
+    named = list(parts)
+    cells = {id(element) for element, name in named if name in _CELLS}
+    rows = [element for element, name in named if name == "tr"]
+    if sum(sum(id(child) in cells for child in row.children) > 1 for row in rows) < _LEAST_ROWS:
+        return False  # a page that is laid out so, in one row
+    for element, name in named:
+        element.name = name
+    return True
+
+
+def _roles(soup: BeautifulSoup) -> Iterator[tuple[Tag, str]]:
+    """Yield the elements that say that they are a table, its rows and cells, with the names of such elements."""
+    for element in soup.find_all(role=True):
+        if name := _PART_OF_ROLE.get(str(element["role"]).lower()):
+            yield element, name
+
+
+def _displays(soup: BeautifulSoup) -> Iterator[tuple[Tag, str]]:
+    """Yield the elements that a page's styles show as a table, its rows and cells, with the names of such elements."""
+    sheet = "\n".join(style.get_text() for style in soup.find_all("style"))
+    shown = {
+        selector.strip(): _PART_OF_DISPLAY[match[2].lower()]
+        for match in _DISPLAY.finditer(sheet)
+        for selector in match[1].split(",")
+    }
+    for element in soup.find_all(["div", "span", "ul", "ol", "li", "section", "dl", "dt", "dd"]):
+        own = _OWN_DISPLAY.search(str(element.get("style", "")))
+        classes = [f".{each}" for each in element.get("class") or []]
+        names = [*classes, *(f"{element.name}{each}" for each in classes), element.name]
+        part = _PART_OF_DISPLAY[own[1].lower()] if own else next((shown[name] for name in names if name in shown), "")
+        if part:
+            yield element, part
 
 
 def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:

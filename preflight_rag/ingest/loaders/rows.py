@@ -35,6 +35,8 @@ _LABELS = ("name", "title", "label", "id", "_id", "key", "code", "tag", "number"
 _NAMES = ("name", "title", "label", "key")
 _COLUMN_FIELDS = ("columns", "column_names", "columnnames", "fields", "header", "headers", "heads", "names", "keys")
 """Fields that name the columns of the rows in another field, as pandas and databases write them."""
+_LEAST_ROWS = 3
+"""Values of a list that may be a column; two lists of two may go with each other by chance. A guess."""
 _PARENT_FIELDS = 4
 """Fields of the record around a record that stand beside its own; of one with more, its name alone. A guess."""
 _DEEPEST = 30
@@ -103,20 +105,8 @@ def _value_lines(value: Any, names: tuple[str, ...], parents: list[tuple[str, st
     """Yield the lines of a value inside a JSON file; `names` is its path, `parents` the records around it."""
     if len(names) > _DEEPEST:
         yield f"{', '.join(names)}: {one_line(json.dumps(value, ensure_ascii=False))}"
-    elif isinstance(value, dict) and (records := _keyed_records(value)):
-        yield from _record_list(records, names, parents)
-    elif isinstance(value, dict) and (named := _named_grid(value)):
-        rest = {name: inner for name, inner in value.items() if name not in named}
-        yield from _value_lines(rest, names, parents)
-        yield from table_lines([value[named[0]], *_grid(value[named[1]])], caption=", ".join(names), header_rows=1)
     elif isinstance(value, dict):
-        own, inner = _parts(value)
-        yield from (f"{', '.join((*names, name))}: {text}" for name, text in own.items() if text)
-        # What stands in a part beside it is none of a record's: servers are not called by the scanner's port.
-        direct = {name: text for name, text in own.items() if ", " not in name}
-        below = [*parents, *_named(direct, names[-1] if names else "")]
-        for path, part in inner:
-            yield from _value_lines(part, (*names, *path), below)
+        yield from _object_lines(value, names, parents)
     elif isinstance(value, list) and len(value) > 1 and len(names) < 2 and all(map(_is_flat, value)):
         columns = list(dict.fromkeys(name for each in value for name in each))
         grid = [columns, *([scalar(each.get(name)) for name in columns] for each in value)]
@@ -221,6 +211,54 @@ def _parts(record: Mapping[str, Any]) -> tuple[dict[str, str], list[tuple[tuple[
 def _is_plain(value: dict[str, Any] | list[Any]) -> bool:
     """Return whether a value is empty, or a list without lists and objects in it."""
     return not value or (isinstance(value, list) and not any(isinstance(each, dict | list) for each in value))
+
+
+def _object_lines(value: Mapping[str, Any], names: tuple[str, ...], parents: list[tuple[str, str]]) -> Iterator[str]:
+    """Yield the lines of an object: as columns or records where its fields are alike, else those of each field."""
+    if columns := _columns(value):
+        rest = {name: inner for name, inner in value.items() if name not in columns}
+        yield from _value_lines(rest, names, parents)
+        grid = [list(columns), *(list(map(scalar, row)) for row in zip(*columns.values(), strict=True))]
+        yield from table_lines(grid, caption=", ".join(names), header_rows=1, headings=False)
+    elif records := _keyed_records(value):
+        yield from _record_list(records, names, parents)
+    elif named := _named_grid(value):
+        rest = {name: inner for name, inner in value.items() if name not in named}
+        yield from _value_lines(rest, names, parents)
+        yield from table_lines([value[named[0]], *_grid(value[named[1]])], caption=", ".join(names), header_rows=1)
+    else:
+        own, inner = _parts(value)
+        yield from (f"{', '.join((*names, name))}: {text}" for name, text in own.items() if text)
+        # What stands in a part beside it is none of a record's: servers are not called by the scanner's port.
+        direct = {name: text for name, text in own.items() if ", " not in name}
+        below = [*parents, *_named(direct, names[-1] if names else "")]
+        for path, part in inner:
+            yield from _value_lines(part, (*names, *path), below)
+
+
+def _columns(value: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the fields of an object that are the columns of one table, as plots and pandas write them; else none.
+
+    They are lists of one length, or objects whose keys count the rows. Some are numbers and some words, which are all
+    different: lists of words alone, such as tags and authors, may have one length by chance.
+    """
+    columns: dict[str, list[Any]] = {}
+    for name, inner in value.items():
+        if isinstance(inner, dict) and len(inner) > 1 and list(inner) == list(map(str, range(len(inner)))):
+            columns[name] = list(inner.values())
+        elif isinstance(inner, list):
+            columns[name] = inner
+        elif isinstance(inner, dict):
+            return {}
+    if len(columns) < 2 or any(isinstance(cell, dict | list) for column in columns.values() for cell in column):
+        return {}
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1 or min(lengths) < _LEAST_ROWS:
+        return {}
+    numbers = [all(isinstance(cell, int | float) for cell in column) for column in columns.values()]
+    words = [all(isinstance(cell, str) for cell in column) for column in columns.values()]
+    labels = [column for column, is_word in zip(columns.values(), words, strict=True) if is_word]
+    return columns if any(numbers) and any(len({*column}) == len(column) for column in labels) else {}
 
 
 def _keyed_records(value: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -184,3 +184,43 @@ def test_eight_times_the_elements_take_about_eight_times_as_long(tmp_path: Path,
         assert load_one(path).text.split().count("word") == count
         taken.append(time.process_time() - start)
     assert taken[1] < 18 * taken[0] + 0.5
+
+
+ROWS = (("Locker", "Holder", "Key"), ("L-11", "Ada Vik", "brass"), ("L-12", "Ben Roe", "steel"))
+
+
+@pytest.mark.parametrize(
+    ("style", "table", "row", "cell"),
+    [
+        pytest.param("", "role='table'", "role='row'", "role='cell'", id="roles"),
+        pytest.param(
+            ".t{display:table}.r, .x{color:red;display: table-row}.c{display:table-cell}",
+            "class=t",
+            "class='wide r'",
+            "class=c",
+            id="classes",
+        ),
+        pytest.param(
+            "", "style='display:table'", "style='display:table-row'", "style='display:table-cell'", id="styles"
+        ),
+    ],
+)
+def test_elements_that_are_shown_as_a_table_are_rows(
+    tmp_path: Path, style: str, table: str, row: str, cell: str
+) -> None:
+    shown = "".join(f"<div {row}>{''.join(f'<div {cell}>{text}</div>' for text in cells)}</div>" for cells in ROWS)
+    (tmp_path / "a.html").write_text(
+        f"<html><head><title>Lockers</title><style>{style}</style></head><body><div {table}>{shown}</div></body></html>"
+    )
+    assert load_one(tmp_path / "a.html").text.split("\n")[-2:] == [
+        "Locker: L-11 | Holder: Ada Vik | Key: brass",
+        "Locker: L-12 | Holder: Ben Roe | Key: steel",
+    ]
+
+
+def test_a_page_laid_out_in_one_row_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text(
+        "<html><head><title>Inn</title><style>.r{display:table-row}.c{display:table-cell}</style></head><body>"
+        "<div class=r><div class=c>Rooms are free</div><div class=c>Call the porter</div></div></body></html>"
+    )
+    assert " | " not in load_one(tmp_path / "a.html").text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,31 @@ def test_what_only_looks_like_an_error_is_a_value(tmp_path: Path, value: str) ->
     report = report_of(load_one(tmp_path / "a.csv").metadata)
     assert report is not None
     assert not report.less
+
+
+def test_days_above_a_roster_name_its_columns(tmp_path: Path) -> None:
+    days = [date(2024, 7, number) for number in (1, 2, 3)]
+    lines = workbook(
+        tmp_path / "a.xlsx",
+        "Sheet1",
+        [("Nurse", *days), ("Aina", "early", "late", "-"), ("Bror", "night", "off", "early")],
+    )
+    assert "Nurse: Bror | 2024-07-01: night | 2024-07-02: off | 2024-07-03: early" in lines
+
+
+def test_days_above_days_are_values(tmp_path: Path) -> None:
+    rows = [
+        ("Aina", date(2024, 7, 1), date(2024, 7, 9)),
+        ("Bror", date(2024, 8, 2), date(2024, 8, 4)),
+        ("Carl", "", ""),
+    ]
+    assert "Bror | 2024-08-02 | 2024-08-04" in workbook(tmp_path / "a.xlsx", "Sheet1", rows)
+
+
+def test_two_columns_of_figures_keep_their_names(tmp_path: Path) -> None:
+    assert workbook(tmp_path / "a.xlsx", "Sheet1", [("Year", "Sales"), (2021, 40), (2022, 55), (2023, 61)])[-1] == (
+        "Year: 2023 | Sales: 61"
+    )
+    assert workbook(tmp_path / "b.xlsx", "Sheet1", [("Ward", "Extension"), ("3B", 7712), ("4A", 7790)])[-1] == (
+        "Ward: 4A | Extension: 7790"
+    )

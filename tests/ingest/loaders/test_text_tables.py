@@ -137,3 +137,67 @@ def test_a_heading_and_its_line_of_marks_are_no_prose(tmp_path: Path) -> None:
     assert isinstance(document, Document)
     assert "Keys of the keepers\n-------------------\nThe keys of the locks" in document.text
     assert "writes it into the book." in document.text
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "┌─────────┬────────┐\n│ Berth   │ Winter │\n├─────────┼────────┤\n│ Pier A  │ 18 EUR │\n"
+        "│ Pontoon B│ 22 EUR │\n└─────────┴────────┘",
+        "╔═══════════╦════════╗\n║ Berth     ║ Winter ║\n╠═══════════╬════════╣\n║ Pier A    ║ 18 EUR ║\n"
+        "╠═══════════╬════════╣\n║ Pontoon B ║ 22 EUR ║\n╚═══════════╩════════╝",
+        "[%header,format=csv]\n|===\nBerth,Winter\nPier A,18 EUR\nPontoon B,22 EUR\n|===",
+    ],
+    ids=["frame", "double frame", "AsciiDoc"],
+)
+def test_frames_and_formats_that_programs_write_are_rows(typed: str) -> None:
+    assert [line for line in with_rows(typed.split("\n")) if "Pontoon" in line] == ["Berth: Pontoon B | Winter: 22 EUR"]
+
+
+def test_a_header_of_two_lines_above_a_rule_names_the_columns() -> None:
+    typed = [
+        "Product            Litres      Price",
+        "                   (1000)    per 100",
+        "------------------------------------",
+        "Whole milk            412      61.20",
+        "Buttermilk             37      39.10",
+        "------------------------------------",
+        "Total                 449",
+    ]
+    rows = [line for line in with_rows(typed) if line]
+    assert rows[1:] == [
+        "Product: Buttermilk | Litres (1000): 37 | Price per 100: 39.10",
+        "Product: Total | Litres (1000): 449",
+    ]
+
+
+def test_a_frame_around_prose_is_no_table() -> None:
+    typed = ["┌────────────────┐", "│ Mind the step! │", "└────────────────┘"]
+    assert with_rows(typed) == ["Mind the step!"]
+
+
+def test_a_header_of_two_rows_names_the_columns_of_a_csv(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        "Station,Summer,Summer,Winter,Winter\n,Rain mm,Days,Rain mm,Days\nEllwick,120,14,310,29\nTarnby,88,9,255,24\n"
+    )
+    (document,) = load(tmp_path / "a.csv")
+    assert isinstance(document, Document)
+    assert document.text.split("\n")[-1] == (
+        "Station: Tarnby | Summer, Rain mm: 88 | Summer, Days: 9 | Winter, Rain mm: 255 | Winter, Days: 24"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "row"),
+    [
+        ({"month": ["Jan", "Feb", "Mar"], "sales": [120, 98, 143]}, "month: Feb | sales: 98"),
+        ({"name": {"0": "Oslo", "1": "Riga", "2": "Bonn"}, "beds": {"0": 4, "1": 9, "2": 7}}, "name: Riga | beds: 9"),
+        ({"title": "Rain", "labels": ["Mo", "Tu", "We"], "data": [1.5, 0, 7]}, "labels: We | data: 7"),
+        ({"tags": ["oak", "elm", "ash"], "authors": ["Lee", "May", "Poe"]}, "tags: oak, elm, ash"),
+    ],
+)
+def test_lists_of_one_length_are_columns_where_some_are_numbers(tmp_path: Path, value: object, row: str) -> None:
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    (document,) = load(tmp_path / "a.json")
+    assert isinstance(document, Document)
+    assert row in document.text.split("\n")
