@@ -314,20 +314,23 @@ def _stacked_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
     """Return the rows with a stacked header filled in, and its number of rows; 0 if there is no such header.
 
     A name over several columns is in each of them (a merged cell), or only in the first. The names below it differ from
-    column to column; the column of the labels has none there, or the same one.
+    column to column; the column of the labels is named in one row, or in each by the same name.
     """
     for count in range(2, min(MOST_HEADER_ROWS, len(rows) - 1) + 1):
         head = rows[:count]
         if any(is_figure(cell) and not _YEAR.match(cell) for row in head for cell in row):
             return rows, 0
-        if not all(row[0] in ("", head[0][0]) for row in head[1:]) or not rows[count][0]:
+        if len({row[0] for row in head if row[0]}) > 1 or not rows[count][0]:
             continue
         above = list(head[0])
         for place in range(2, len(above)):
             if not above[place] and above[place - 1] and head[1][place] and head[1][place - 1]:
                 above[place] = above[place - 1]
         is_merged = any(cell and cell == following for cell, following in pairwise(head[0][1:]))
-        if not is_merged and (above == head[0] or not _has_figures(rows[count:], above)):
+        # A first cell below a blank one may be the label of a row.
+        has_label_below = not head[0][0] and any(row[0] for row in head[1:])
+        has_figures = _has_figures(rows[count:], above)
+        if (not is_merged and (above == head[0] or not has_figures)) or (has_label_below and not has_figures):
             continue
         columns = zip(above, *head[1:], strict=True)
         names = [tuple(filter(None, column)) for column in columns][1:]

@@ -163,6 +163,8 @@ def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
     read = list(csv.reader(io.StringIO(text, newline=""), dialect=dialect))
     is_blank = [not any(map(str.strip, row)) for row in read]
     header, notes = _header_place(read, is_blank), _notes_place(read, is_blank)
+    if header and not is_blank[header - 1] and stacked_names(_padded(read[header - 1 : header + _SAMPLE_ROWS]))[1]:
+        header -= 1  # names over several columns fill fewer of them
     rows = [row for row in read[header:notes] if row]
     has_header = bool(rows) and not _is_data(rows[:_SAMPLE_ROWS])
     stacked, count = stacked_names(_padded(rows[:_SAMPLE_ROWS])) if has_header else ([], 0)

@@ -177,6 +177,7 @@ def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -
     if missing := len(formulas) - len(values):
         many = "1 formula has" if missing == 1 else f"{missing:,} formulas have"
         report.less.append(f"{many} no stored value and could not be computed; open and save the file to have them")
+    from openpyxl.styles.numbers import is_date_format, is_timedelta_format
     from openpyxl.utils.datetime import from_excel
 
     texts = {}
@@ -185,8 +186,10 @@ def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -
         cell = book[name].cell(row, column)
         if value is None:
             texts[name, row, column] = f"{one_line(formula)} (formula without a value)"
-        elif cell.is_date and isinstance(value, int | float):
-            texts[name, row, column] = shown(from_excel(value, book.epoch), "")
+        elif isinstance(value, int | float) and is_date_format(cell.number_format):
+            # A cell with a formula is no date to openpyxl, whatever its format.
+            is_span = is_timedelta_format(cell.number_format)
+            texts[name, row, column] = shown(from_excel(value, book.epoch, timedelta=is_span), cell.number_format)
         else:
             texts[name, row, column] = shown(value, cell.number_format)
     return texts

@@ -8,7 +8,9 @@ from __future__ import annotations
 from datetime import time, timedelta
 from pathlib import Path
 
+import openpyxl
 import pytest
+from loaded_files import load_one
 
 from preflight_rag.ingest.loaders import load
 from preflight_rag.ingest.loaders.xlsx import shown
@@ -60,3 +62,16 @@ def test_cells_of_all_kinds_of_workbooks_say_the_same(kind: str, part: str) -> N
 )
 def test_figures_stand_as_their_format_shows_them(value: object, number_format: str, text: str) -> None:
     assert shown(value, number_format) == text
+
+
+def test_formulas_of_days_and_times_are_shown_as_these(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(("Order", "Due", "Opens", "Worked"))
+    sheet.append(("Aas", "=DATE(2024,5,31)", "=TIME(6,45,0)", "=30/24"))
+    for column, number_format in ((2, "dd.mm.yyyy"), (3, "hh:mm"), (4, "[h]:mm")):
+        sheet.cell(2, column).number_format = number_format
+    book.save(tmp_path / "a.xlsx")
+    row = load_one(tmp_path / "a.xlsx").text.split("\n")[-1]
+    assert row == "Order: Aas | Due: 2024-05-31 | Opens: 06:45 | Worked: 30:00"

@@ -176,10 +176,16 @@ def test_a_frame_around_prose_is_no_table() -> None:
     assert with_rows(typed) == ["Mind the step!"]
 
 
-def test_a_header_of_two_rows_names_the_columns_of_a_csv(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text(
-        "Station,Summer,Summer,Winter,Winter\n,Rain mm,Days,Rain mm,Days\nEllwick,120,14,310,29\nTarnby,88,9,255,24\n"
-    )
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Station,Summer,Summer,Winter,Winter\n,Rain mm,Days,Rain mm,Days",
+        "Station,Summer,,Winter,\n,Rain mm,Days,Rain mm,Days",
+        ",Summer,,Winter,\nStation,Rain mm,Days,Rain mm,Days",
+    ],
+)
+def test_a_header_of_two_rows_names_the_columns_of_a_csv(tmp_path: Path, header: str) -> None:
+    (tmp_path / "a.csv").write_text(f"{header}\nEllwick,120,14,310,29\nTarnby,88,9,255,24\n")
     (document,) = load(tmp_path / "a.csv")
     assert isinstance(document, Document)
     assert document.text.split("\n")[-1] == (
@@ -201,3 +207,10 @@ def test_lists_of_one_length_are_columns_where_some_are_numbers(tmp_path: Path, 
     (document,) = load(tmp_path / "a.json")
     assert isinstance(document, Document)
     assert row in document.text.split("\n")
+
+
+def test_a_row_of_words_below_a_blank_label_is_no_header(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(",Dogs,Dogs,Cats\nAlder,yes,no,no\nBirch,no,yes,no\n")
+    (document,) = load(tmp_path / "a.csv")
+    assert isinstance(document, Document)
+    assert "Alder | Dogs: yes" in document.text
