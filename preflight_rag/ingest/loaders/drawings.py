@@ -37,6 +37,14 @@ def chart_lines(chart: _Element) -> list[str]:
     return table_lines(grid, caption=caption, header_rows=1, headings=False)
 
 
+def chart_titles(chart: _Element) -> list[str]:
+    """Return the title of a chart and of its axes, of one whose figures stand in cells."""
+    titles = (
+        one_line("".join(each.text or "" for each in title.iter(f"{_MAIN}t"))) for title in chart.iter(f"{_CHART}title")
+    )
+    return [title for title in titles if title]
+
+
 def _first(series: _Element, *names: str) -> _Element | None:
     """Return a series' first child element with one of some names."""
     return next((found for name in names if (found := series.find(f"{_CHART}{name}")) is not None), None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.attachments import embedded_documents
+from preflight_rag.ingest.loaders.drawings import chart_titles
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, link_lines, one_line, people
 from preflight_rag.ingest.loaders.files import open_archive, open_file
 from preflight_rag.ingest.loaders.formulas import WITHOUT_VALUE, Place, computed
@@ -137,6 +138,8 @@ def _beside(archive: ZipFile) -> _Beside:
                     threads.append((words, str(each.get("personId"))))
                 elif local(each) in ("pic", "sp"):
                     _add_shape(each, found)
+        elif name.startswith("xl/charts/chart") and name.endswith(".xml"):
+            found.lines += [f"Chart: {title}" for title in chart_titles(parse_xml(archive.read(name)))]
     found.has_formulas = found.has_formulas or (found.has_zeros and found.is_computed_on_opening)
     found.writers = {words: people.get(person, "") for words, person in threads}
     return found

@@ -9,6 +9,7 @@ from typing import Any
 import openpyxl
 import pytest
 from loaded_files import load_one
+from openpyxl.chart import BarChart, Reference
 from openpyxl.styles import Alignment
 
 from preflight_rag.ingest.loaders.read_report import report_of
@@ -145,3 +146,22 @@ def test_two_columns_of_figures_keep_their_names(tmp_path: Path) -> None:
     assert workbook(tmp_path / "b.xlsx", "Sheet1", [("Ward", "Extension"), ("3B", 7712), ("4A", 7790)])[-1] == (
         "Ward: 4A | Extension: 7790"
     )
+
+
+def test_titles_of_charts_are_read(tmp_path: Path) -> None:
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    for row in (("Branch", "Sales"), ("Ried", 40), ("Perg", 55)):
+        sheet.append(row)
+    chart = BarChart()
+    chart.title = "Sales after the fair"
+    chart.y_axis.title = "Thousand crowns"
+    chart.add_data(Reference(sheet, min_col=2, min_row=1, max_row=3), titles_from_data=True)
+    book.create_chartsheet("Picture").add_chart(chart)
+    book.save(tmp_path / "a.xlsx")
+    assert load_one(tmp_path / "a.xlsx").text.split("\n")[-3:] == [
+        "Chart: Sales after the fair",
+        "",
+        "Chart: Thousand crowns",
+    ]
