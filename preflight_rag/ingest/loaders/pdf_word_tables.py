@@ -27,9 +27,12 @@ LEAST_ROWS = 3
 LEAST_COLUMNS = 3
 """Columns of a table whose first line is not printed otherwise than those below it; two may be anything."""
 MOST_COLUMNS = 20
+MOST_LINES = 300
+MOST_TRIES = 25
 LONGEST_CELL = 60
 LONGEST_NAME = 60
-"""Most columns of a table, and characters of a line of a cell and of a column's name; guesses."""
+"""Most columns and lines of a table, lines from which a table is looked for among others in columns, and characters of
+a line of a cell and of a column's name; guesses."""
 MOSTLY = 2 / 3
 """Share of the cells that stand in line, of the rows that are filled, and of the cells that are figures; a guess."""
 MOST_LOWER = 0.4
@@ -85,11 +88,17 @@ def word_tables(page: PdfTextPage, lines: Sequence[Line], taken: set[int]) -> It
         lines: Its printed lines, from the top.
         taken: Places of characters in other tables.
     """
-    at = 0
+    at, end, tries = 0, 0, 0
     while at < len(lines):
         grid = _grid(lines, at, taken)
         if grid is None:
             at += 1
+            continue
+        # Lines in columns that are no table are looked at from each of the first of them on.
+        tries = tries + 1 if at < end else 0
+        end = max(end, at + len(grid.lines))
+        if tries > MOST_TRIES:
+            at = end
             continue
         if addresses := _addresses(grid):
             yield addresses, set().union(*(line.places for line in grid.lines))
@@ -113,7 +122,7 @@ def _grid(lines: Sequence[Line], first: int, taken: set[int]) -> _Grid | None:
     if not 2 <= len(head.segments) <= MOST_COLUMNS or head.places & taken:
         return None
     grid = _Grid([(each.left, each.right) for each in head.segments], [head], [list(head.segments)])
-    for before, line in pairwise(lines[first:]):
+    for before, line in pairwise(lines[first : first + MOST_LINES]):
         far = before.middle - line.middle > NEAR * line.height
         if far or line.places & taken or not _add(grid, line):
             break
@@ -215,7 +224,7 @@ def _addresses(grid: _Grid) -> list[str]:
     """Return two addresses beside each other, such as the seller's and the buyer's, one after the other; else []."""
     if len(grid.columns) != len(("seller", "buyer")):
         return []
-    texts = [[cells[place].text for cells in grid.cells if cells[place]] for place in range(2)]
+    texts = [[cell.text for cell in column if cell] for column in zip(*grid.cells, strict=True)]
     if not all(any(_POSTAL.search(text) for text in column) for column in texts):
         return []
     return [*texts[0], "", *texts[1], ""]
