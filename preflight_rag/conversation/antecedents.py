@@ -86,6 +86,13 @@ _OWNED_BY = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (
 _OWNER_FIRST = re.compile(
     r"(?P<owner>(?:the|our|your|my) (?:[\w-]+ ){0,3}?[\w-]+)['’]s (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)", re.I
 )
+_OF_THINGS = re.compile(
+    r"\b(?:crack\w*|br[eo]ak\w*|broken|open\w*|clos\w+|built?|ma[dk]e|weigh\w*|st[ao]nd\w*|stood|found|locat\w+"
+    r"|s[eo]ld?l?|leak\w*|b[uo]y\w*|bought|own\w*|look\w*|use[ds]?|keep|kept|repair\w*|damag\w+|arriv\w+|le(?:ft|ave)"
+    r"|how (?:long|big|old|heavy|tall|wide|deep)|where)\b",
+    re.I,
+)
+"""What is said of a thing, and not of its price or its date: "why did it crack?"."""
 _SUITS = [
     (
         re.compile(r"prices?|costs?|rent(?:al)?|fee|charge|deposit|premium|rate|value|salary|budget|pay|wage", re.I),
@@ -272,5 +279,7 @@ def what_it_means(subject: str, message: str) -> str:
     is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people(owner)
     for nouns, verbs in _SUITS:
         if nouns.fullmatch(match["noun"]):
-            return subject if not is_thing or verbs.search(message) else owner
+            if not is_thing or verbs.search(message):
+                return subject
+            return owner if nouns.fullmatch("condition") or _OF_THINGS.search(message) else subject
     return subject

@@ -40,8 +40,8 @@ _ENDINGS = {
 KINDS = (
     r"(?:lists?|tariff|report|letter|e?-?mail|message|minutes|notes|policy|plan|handbook|manual|guide|programme|program"
     r"|release|interview|budget|accounts|register|rota|calendar|newsletter|notice|leaflet|brochure|flyer|contract"
-    r"|agreement|lease|invoice|receipt|form|agenda|memo|slides|presentation|spreadsheet|sheet|table|page|assessment"
-    r"|survey|review|statement|catalogue|inventory|article|paper|study|document|file|text)"
+    r"|agreement|lease|invoice|receipt|agenda|memo|slides|presentation|spreadsheet|page|assessment"
+    r"|survey|review|catalogue|inventory|article|paper|study|document|file|text)"
 )
 """Words by which a question points to a document; a pattern."""
 _ANY = frozenset({"document", "file", "text", "paper", "article", "study"})

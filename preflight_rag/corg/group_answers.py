@@ -87,7 +87,7 @@ def as_evidence(
         quotes = _on_the_question(question, quotes, sources)
     lead = SEVERAL if len(quotes) > 1 else CLOSEST
     in_order, of_years = by_year(question, sources, list(quotes.items()), lead)
-    quotes = quotes if replaced else dict(in_order)
+    quotes = quotes if replaced else _first_of_each(in_order)
     shown = []
     for entry in entries:
         quoted_ranks = [rank for rank in entry["ranks"] if rank in quotes]
@@ -107,6 +107,14 @@ def as_evidence(
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []
+
+
+def _first_of_each(quotes: Sequence[tuple[int, str]]) -> dict[int, str]:
+    """Return the first quote of each passage, by number."""
+    found: dict[int, str] = {}
+    for n, quote in quotes:
+        found.setdefault(n, quote)
+    return found
 
 
 def _on_the_question(question: str, quotes: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:

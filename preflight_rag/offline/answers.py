@@ -81,7 +81,7 @@ from preflight_rag.text.languages import language_of
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
-from preflight_rag.text.other_things import is_of_another_thing
+from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -273,7 +273,7 @@ class JudgedAnswers:
 
 def _is_of_question_before(question: str, quote: str) -> bool:
     """Return whether a sentence has no word of the last of several questions: it answers one before it."""
-    asked = frozenset(words(last_question(question))) - STOP_WORDS
+    asked = frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
     return question.count("?") > 1 and bool(asked) and asked.isdisjoint(words(quote))
 
 
@@ -444,6 +444,9 @@ class AnswerReader:
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         named = named_lines(question, sources)
+        if lead not in (CLOSEST, ABOUT_THIS):  # part of the question stands nowhere: one word alone names no row
+            asked = frozenset(words(question)) - STOP_WORDS
+            named = [(n, row) for n, row in named if len(asked & frozenset(words(row))) > 1 or exact_strings(question)]
         if named and (exact_strings(question) or not self._prose_says_more(question, named, sources)):
             if not asks_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH_NAMES
-from preflight_rag.text.values import years
+from preflight_rag.text.values import dates_agree, figures_of, years
 from preflight_rag.text.words import words
 
 _ASKS_ABSENT = re.compile(
@@ -23,7 +23,7 @@ _ASKS_ABSENT = re.compile(
 _ASKS_PRESENT = re.compile(
     r"\bwho\b[^?]{0,20}\b(?:(?:was|were|is) (?:there|present|at)|attended|came to|took part in)\b", re.IGNORECASE
 )
-_NAMES = r"\b:?[^\n]{3,300}?(?=\.(?:\s|\Z)|\n|\Z)"
+_NAMES = r"(?: for absence| were received)?\s?:[^\n]{3,300}?(?=\.(?:\s|\Z)|\n|\Z)"
 _BEGINS = r"(?:^\W{0,9}|(?<=[.;] ))"
 _ABSENT = re.compile(
     rf"{_BEGINS}(?:apologies|absent|excused|regrets|not present|unable to attend){_NAMES}",
@@ -34,6 +34,8 @@ _PRESENT = re.compile(
 )
 _MEETING = frozenset(words("meeting minutes session assembly committee board council trustees agm conference call"))
 _MAY = re.compile(r"\bMay\b")
+OPENING = 300
+"""Characters of minutes in which their own day stands; a guess."""
 MOST_LINES = 3
 """Lines that are shown; a guess, as of other quotes."""
 
@@ -48,14 +50,21 @@ def attendance_lines(question: str, sources: Sequence[Source]) -> list[tuple[int
     pattern = _ABSENT if _ASKS_ABSENT.search(question) else _PRESENT if _ASKS_PRESENT.search(question) else None
     if pattern is None or _MEETING.isdisjoint(words(question)):
         return []
-    asked, found = _times(question), []
+    asked, days, found = _times(question), figures_of(question).dates, []
     for source in sorted(sources, key=lambda source: source.n):
-        if asked <= _times(f"{source.title}\n{source.text}"):
+        # The day of the meeting stands in its title or above its text; further down stands that of the next one.
+        opening = f"{source.title}\n{source.text[:OPENING]}"
+        own = figures_of(opening).dates
+        is_of_day = not days or any(dates_agree(day, each) for day in days for each in own)
+        if asked <= _times(opening) and is_of_day:
             found += [(source.n, match[0].strip()) for match in pattern.finditer(source.text)]
     return found[:MOST_LINES]
 
 
 def _times(text: str) -> frozenset[str]:
-    """Return the months and years that a text names."""
+    """Return the months and years that a text names, also in figures."""
     months = frozenset(re.findall(r"[a-z]+", text.casefold())) & frozenset(MONTH_NAMES) - {"may"}
-    return months | frozenset(map(str, years(text))) | frozenset(["may"] if _MAY.search(text) else [])
+    stated = [MONTH_NAMES[int(month) - 1] for _, month, _ in figures_of(text).dates if month]
+    return (
+        months | frozenset(stated) | frozenset(map(str, years(text))) | frozenset(["may"] if _MAY.search(text) else [])
+    )

@@ -280,7 +280,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             or _counts_another_thing(question, figures)
             or is_other_figure(question, answer)
             or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
-            or (kind == "number" and _is_one_day(figures))
+            or (kind == "number" and _is_one_day(figures) and not _UNTIL.search(answer))
         ),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
         "lacks_unit": float(bool(_UNITS_ASKED.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
@@ -292,6 +292,10 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             not _OFFERS.search(question) and ((bool(terms) and terms <= asked) or short or _is_given(answer, question))
         ),
     }
+
+
+_UNTIL = re.compile(r"\b(?:until|till|since|from|by|to|through)\b", re.IGNORECASE)
+"""Before or behind a day that says how long: "until 18 May"."""
 
 
 def _is_one_day(figures: Figures) -> bool:

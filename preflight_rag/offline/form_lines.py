@@ -197,7 +197,7 @@ def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
     if kind == "date":
         return bool(figures_of(value).dates)
     if kind == "number":
-        return any(map(str.isdigit, _YEARS.sub("", value)))
+        return any(map(str.isdigit, value if ":" in line or is_row(line) else _YEARS.sub("", value)))
     return bool(line.partition(":")[2].strip()) or is_row(line) or any(map(str.isdigit, line))
 
 

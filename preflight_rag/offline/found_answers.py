@@ -78,6 +78,12 @@ _DAY_BEHIND = re.compile(r"-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\w-])(?
 """The day and month behind a year, or before it, if the year is all that the reader took of a date."""
 _MODAL_END = re.compile(r"(?<=\d) may$")
 """The verb behind an age or a number, which looks like a month: "8 may" of "Children from 8 may turn it"."""
+_VERB_BEHIND = re.compile(r" [a-z]{2,}")
+_COUNTED_BEHIND = re.compile(
+    r" (?!(?:and|or|but|to|at|in|on|of|by|for|from|with|until|when|as|the|after|before|if|it|he|she|we|they|is|was|has"
+    r"|had|will|may|did|that|which|who|because|since|while|so|then|there|this|a|an)\b)[a-z]{3,}"
+)
+"""A word behind a number that it counts: "2000 workers" is no year."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
@@ -253,7 +259,8 @@ def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
         span = _widened(text, span)
         end = next((end for start, end in ends if start <= span.start < end), span.end)
         whole = text[span.start : min(end, span.end)]
-        kept = _MODAL_END.sub("", whole.rstrip(".!?;: \n") if end < span.end else whole)
+        kept = whole.rstrip(".!?;: \n") if end < span.end else whole
+        kept = _MODAL_END.sub("", kept) if _VERB_BEHIND.match(text, span.end) else kept
         cut = replace(span, end=span.start + len(kept), text=kept) if len(kept) < len(span.text) and kept else span
         found.append(cut)
     return found
@@ -270,9 +277,10 @@ def _widened(text: str, span: Span) -> Span:
     begin = max(0, span.start - _LONGEST_RANGE)
     before = _RANGE_BEGINS.search(text, begin, span.start)
     qualified = _QUALIFIED.search(text, begin, span.start)
-    if before is None and qualified is None and _LONE_YEAR.fullmatch(span.text):
+    is_year = _LONE_YEAR.fullmatch(span.text) and not _COUNTED_BEHIND.match(text, span.end)
+    if before is None and qualified is None and is_year:
         before = _DAY_BEFORE.search(text, begin, span.start)
-    if _LONE_YEAR.fullmatch(span.text) and (behind := _DAY_BEHIND.match(text, span.end)):
+    if is_year and (behind := _DAY_BEHIND.match(text, span.end)):
         return replace(span, end=behind.end(), text=text[span.start : behind.end()])
     if before is None and qualified is None:
         return span

@@ -62,6 +62,8 @@ _WILL_BE = re.compile(
 )
 _WAS = re.compile(r"\b(?:did|was|were|has|have|had|\w+ed)\b", re.I)
 """What happened by the sentence, beside what will: a plan is no answer to when something did happen."""
+_PLANNED = re.compile(r"\b(?:due|plan\w*|supposed|expect\w*|schedul\w*|say|will|announc\w*|promis\w*)\b", re.IGNORECASE)
+"""Of a question for a plan that was: "When was it due to open?"."""
 _WRITTEN = {word: str(place) for place, word in enumerate(("first", *_ORDINALS.split("|")), 1)}
 
 
@@ -78,7 +80,12 @@ def is_of_another_time(question: str, source: Source, quote: str) -> bool:
     placed = f"{source.title} {source.heading} {quote}"
     if _ordinals(question) - _ordinals(placed) or _is_of_other_length(question, quote):
         return True
-    if _ASKS_WHAT_WAS.search(question) and _WILL_BE.search(quote) and not _WAS.search(_WILL_BE.sub(" ", quote)):
+    if (
+        _ASKS_WHAT_WAS.search(question)
+        and not _PLANNED.search(question)
+        and _WILL_BE.search(quote)
+        and not _WAS.search(_WILL_BE.sub(" ", quote))
+    ):
         return True
     for named in _NAMED:
         asked, stated = _found(named, question), _found(named, quote)

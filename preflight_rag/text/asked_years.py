@@ -56,8 +56,11 @@ def gives_year(question: str, source: Source, sentence: str) -> bool:
 def _has_names(question: str, source: Source) -> bool:
     """Return whether a passage, or its title, contains a word of each name of a question."""
     text = frozenset(words(f"{source.title} {source.text}"))
-    names = [frozenset(words(" ".join(name))) for name in surface_names(question)]
-    return all(name & text for name in names if name and not any(map(str.isdigit, "".join(name))))
+    names = []
+    for name in surface_names(question):
+        letters = [word for word in name if not any(map(str.isdigit, word))]  # of "Acme in 1995" the name
+        names.append(frozenset(words(" ".join(letters))))
+    return all(name & text for name in names if name)
 
 
 def by_year(
@@ -87,8 +90,9 @@ def by_year(
         return [item for item in quotes if item not in missing] + missing, lead
     if first := _sentence_of_year(question, asked, sources):
         return [first, *(item for item in quotes if item[1] not in first[1])], lead
-    if any(asked & years(f"{_spaced(source.title)} {source.text}") for source in sources.values()):
-        return list(quotes), lead
+    for source in sources.values():
+        if asked & years(f"{_spaced(source.title)} {source.text}") and _has_names(question, source):
+            return list(quotes), lead
     # Another subject's years say nothing about the question's subject.
     is_said = lead in (CLOSEST, ABOUT_THIS, SEVERAL) and any(_has_names(question, sources[n]) for n, _ in missing)
     return list(quotes), other_years(sorted(asked)) if is_said else lead
@@ -106,7 +110,7 @@ def _sentence_of_year(question: str, asked: set[int], sources: Mapping[int, Sour
     wanted = frozenset(words(question)) - STOP_WORDS - frozenset(map(str, asked))
     best: tuple[int, int, str] | None = None
     for n, source in sorted(sources.items()):
-        if not asked & years(source.text):
+        if not asked & years(source.text) or not _has_names(question, source):
             continue
         for start, end in sentence_spans(source.text):
             sentence = source.text[start:end].strip()

@@ -28,7 +28,8 @@ TYPED_NEGATION = re.compile(
 
 
 _CONTRAST = re.compile(
-    r",?(?: and| but)? not (?:(?:on|in|at|by|from|until|before|after|for|to) )?(?:the )?\d[\w:.]*(?: \w+)?"
+    r"(?P<is>\d[^.;,\n]{0,30}?)(?:,| and| but) not (?:(?:on|in|at|by|from|until|before|after|for|to) )?(?:the )?"
+    r"\d[\w:.]*(?: \w+)?"
 )
 """What a figure is not, beside what it is: "on 20 October and not on 6 October"."""
 
@@ -69,7 +70,7 @@ def polarity(question: str, sentence: str) -> int:
 
     The words that both share are compared: if one is negated in only one of the two, the sentence says the opposite.
     """
-    sentence = _CONTRAST.sub("", sentence)
+    sentence = _CONTRAST.sub(r"\g<is>", sentence)
     both = _forms(question) | _forms(sentence)
     # Prefixes are only checked for words of either text; reduced to these words, the question is analysed once for all
     # sentences.

@@ -32,7 +32,8 @@ _ASKED_FOR = frozenset(["many", "much", "which", "what", "whose"])
 _GENERIC = frozenset(
     words(
         "main total whole overall exact current present full real actual correct official first last next new old own"
-        " usual normal standard regular typical average maximum minimum different various several"
+        " usual normal standard regular typical average maximum minimum different various several primary principal"
+        " estimated expected approximate recommended planned approved"
     )
 )
 """Index terms that do not tell two things of a kind apart, or that documents leave out."""
@@ -40,9 +41,20 @@ _POINTS_BACK = re.compile(
     r"^\W*(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|there|then)\b", re.IGNORECASE
 )
 """A sentence that begins so is about what the one before it names."""
-_NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
+_SYNONYMS = (
+    frozenset(words("phone telephone mobile tel")),
+    frozenset(words("email mail e-mail")),
+    frozenset(words("yearly annual")),
+    frozenset(words("monthly month")),
+    frozenset(words("weekly week")),
+    frozenset(words("child children kid kids")),
+)
+"""Index terms that tell things apart, and mean the same."""
+NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
 LEAST_SHARED = 0.5
 """Least share of a question's words in a sentence that may answer it; a guess."""
+_LONGEST_PHRASE = 6
+"""Words of a noun phrase; a guess."""
 _MOST_BEFORE, _MOST_BEHIND = 2, 4
 """Words before a noun, and behind its "of", that tell which one is meant; a guess."""
 
@@ -70,11 +82,12 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
     before = _sentence_before(source.text, quote) if _POINTS_BACK.match(quote) else ""
     stated = frozenset(words_by_token(f"{before}\n{quote}"))
     placed = stated | frozenset(words_by_token(around))
+    titled = frozenset(words_by_token(source.title.replace("_", " ")))
     phrases = list(_phrases(asked))
     for which, noun in _qualified(phrases):
-        if which in placed or noun not in placed:
+        if placed & _alike(which) or noun not in placed:
             continue
-        if any(_qualifiers(line, noun) - known for line in around.split("\n")):
+        if any(_qualifiers(line, noun) - known - titled - _GENERIC for line in around.split("\n")):
             return True
     return any(_is_missing(phrase, stated, placed) for phrase in phrases)
 
@@ -87,7 +100,7 @@ def answers_to(question: str, source: Source, quote: str) -> bool:
         source: The passage; the words of its title and heading count.
         quote: The sentence, as it stands in it.
     """
-    asked = frozenset(words(last_question(question))) - STOP_WORDS - _NO_SUBJECT
+    asked = frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
     stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
     if len(asked & stated) < LEAST_SHARED * len(asked) or is_of_another_thing(question, source, quote):
         return False
@@ -151,6 +164,7 @@ def _trimmed(found: list[str], before: list[str]) -> Iterator[_Phrase]:
         kept = kept[:-1]
     elif before[-1] in ("who", "that"):
         kept = kept[1:]
+    kept = kept[-_LONGEST_PHRASE:]
     if kept:
         yield _Phrase(tuple(kept), tuple(before), any(word[0].isupper() for word in kept))
 
@@ -166,6 +180,11 @@ def _qualified(phrases: list[_Phrase]) -> Iterator[tuple[str, str]]:
         if behind and terms and behind.before[:1] in (("of",), ("for",)):
             for word in behind.words:
                 yield from _pair(words_by_token(word)[:1], terms[-1])
+
+
+def _alike(term: str) -> frozenset[str]:
+    """Return the terms that mean the same as a term, with itself."""
+    return next((group for group in _SYNONYMS if term in group), frozenset([term]))
 
 
 def _pair(which: list[str], noun: list[str]) -> Iterator[tuple[str, str]]:

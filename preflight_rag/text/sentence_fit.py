@@ -16,14 +16,13 @@ from functools import cached_property
 from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.asked_years import is_titled_by_year
 from preflight_rag.text.headings import is_page_line, plain_headings
 from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
-from preflight_rag.text.versions import replacing, supersedes, version_name
+from preflight_rag.text.versions import names_version, replacing, supersedes
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 PARALLEL = 0.5
@@ -164,10 +163,8 @@ class SentenceFit:
         """Return whether a quote is from an edition that another one replaces, and which the question does not name."""
         if n not in self._replacing:
             source = next((each for each in self._sources if each.n == n), None)
-            name = version_name(source).casefold() if source else ""
-            named = bool(name) and name in self.question.casefold()
-            named = named or (source is not None and is_titled_by_year(self.question, source.title))
-            self._replacing[n] = [] if source is None or named else replacing(source, self._sources)
+            named = source is None or names_version(self.question, source)
+            self._replacing[n] = [] if named or source is None else replacing(source, self._sources)
         newer = self._replacing[n]
         return bool(newer) and not any(quote in each.text for each in newer)
 

@@ -34,12 +34,12 @@ _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
 _SIGN_BEHIND = re.compile(r"[)%]+|\) ?%")
 _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\w.]*\.? *", re.IGNORECASE)
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
-_DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?|\d{1,2}:\d\d(?::\d\d)?")
-"""A cell with a day, a month or a time, which may name a column: "2024-07-01", "1.7.2024", "08:30"."""
+_DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?")
+"""A cell with a day or a month, which may name a column: "2024-07-01", "1.7.2024"."""
 _CODE = re.compile(r"\d{1,4}[A-Za-z]{1,2}")
 """A label that begins with a digit and is no figure: "3B"."""
-_LEAST_DAYS = 2
-"""Days that name columns; one alone is a value."""
+_LEAST_DAYS = 3
+"""Days that name columns; one is a value, and two may be the two ends of a period."""
 MOST_HEADER_ROWS = 3
 """Most rows of an unmarked header, one above the other; a guess."""
 MOST_ABOVE = 2
@@ -370,7 +370,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def _day_columns(rows: Sequence[Sequence[str]]) -> set[int]:
-    """Return the columns that the first row names by days or times, which stand nowhere below, as in a roster."""
+    """Return the columns that the first row names by days, which stand nowhere below, as in a roster."""
     places = {place for place, cell in enumerate(rows[0]) if place and _DAY.fullmatch(cell)}
     is_below = any(_DAY.fullmatch(row[place]) for row in rows[1:] for place in places if place < len(row))
     return places if len(places) >= _LEAST_DAYS and not is_below else set()

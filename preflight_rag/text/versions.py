@@ -17,6 +17,7 @@ from preflight_rag.text.words import words
 
 _YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?:\s?[-/–]\s?(?:\d\d|(?:19|20)\d\d))?(?!\d)")
 _VERSION = re.compile(r"\b(?:v|ver|version|rev|revision|edition|issue)[\s.]?(?P<number>\d+(?:\.\d+)*)\b", re.I)
+_ISSUE = re.compile(r"\bissue\b", re.I)
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _EDITION = re.compile(
     rf"\b(?:(?P<word>{'|'.join(_ORDINALS)})|(?P<digits>\d{{1,3}})(?:st|nd|rd|th)) (?:edition|version|revision|issue)\b",
@@ -58,9 +59,23 @@ def supersedes(newer: Source, older: Source) -> bool:
 def replacing(source: Source, sources: Sequence[Source]) -> list[Source]:
     """Return the passages of editions that replace a document's.
 
-    A year in the title alone replaces nothing: last year's report still says what was so last year.
+    A year in the title alone replaces nothing: last year's report still says what was so last year; nor does a further
+    issue of a newsletter.
     """
-    return [each for each in sources if supersedes(each, source) and (_says_so(each, source) or _number(each.title))]
+    number = _number(source.title)
+    return [
+        each
+        for each in sources
+        if supersedes(each, source)
+        and (_says_so(each, source) or (not _ISSUE.search(each.title) and () < number < _number(each.title)))
+    ]
+
+
+def names_version(question: str, source: Source) -> bool:
+    """Return whether a question names the version of a document: its year, number, edition or date."""
+    title = source.title.replace("_", " ")
+    names = [version_name(source), *(found[0] for form in (_VERSION, _EDITION) if (found := form.search(title)))]
+    return any(name and name.casefold() in question.casefold() for name in names)
 
 
 def are_versions(a: Source, b: Source) -> bool:

@@ -19,6 +19,16 @@ JANUARY = Source(
 )
 
 
+def test_the_next_meeting_is_another_one():
+    text = "Present: Ann Bell\nApologies: Tom Ray\n" + "We spoke of the roof and of the yard.\n" * 9
+    february = Source(1, "a", "Minutes 2024-02-13", f"{text}Next meeting: 12 March 2024")
+    assert attendance_lines("Who was absent from the meeting in March 2024?", [february]) == []
+    assert attendance_lines("Who was absent from the meeting in February 2024?", [february]) == [
+        (1, "Apologies: Tom Ray")
+    ]
+    assert attendance_lines("Who was absent from the meeting on 20 February 2024?", [february]) == []
+
+
 @pytest.mark.parametrize(
     ("question", "expected"),
     [

@@ -119,6 +119,9 @@ def test_a_figure_keeps_its_sign_and_what_limits_it(text, found, whole):
         ("It met in 2024.", "2024", "2024"),
         ("Children from 8 may turn the jack.", "8 may", "8"),
         ("It opens on 8 May.", "8 May", "8 May"),
+        ("The museum reopens on 8 may.", "8 may", "8 may"),
+        ("The strike began in May, 2000 workers stayed away.", "2000", "2000"),
+        ("It met in May 2000 and June.", "2000", "May 2000"),
     ],
 )
 def test_a_date_is_whole_and_a_verb_is_no_month(text, found, whole):

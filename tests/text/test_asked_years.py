@@ -49,6 +49,13 @@ def test_a_sentence_of_the_year_elsewhere_in_the_passages_comes_first():
     assert shown == ([(2, "Visitors numbered 26,310 in 1995."), (1, late)], CLOSEST)
 
 
+def test_a_sentence_of_the_year_about_another_name_does_not_come_first():
+    late = "Zenith had revenue of 5 in 2022."
+    sources = {1: source(1, late), 2: source(2, "In 1995 the revenue of Brewster was 9.")}
+    shown = by_year("What was the revenue of Zenith in 1995?", sources, [(1, late)], CLOSEST)
+    assert shown == ([(1, late)], other_years([1995]))
+
+
 def test_nothing_is_missing_for_a_year_that_a_passage_names():
     late = "Net income was 815 in 2022."
     sources = {1: source(1, late), 2: source(2, "In 1995 it rained.")}

@@ -47,6 +47,9 @@ def test_a_noun_with_another_qualifier_is_another_thing(question, text):
         ("Which city hosts the festival?", "Montreal hosts the festival every summer."),
         ("What is the total budget?", "The approved budget is £4,000."),
         ("How long must the nets soak?", "They soak for two days."),
+        ("What is the recommended dose for adults?", "The usual adult dose is 500 mg."),
+        ("What was the primary outcome?", "The main outcome was mortality."),
+        ("What is the phone number of the office?", "The office's telephone number is 555-0101."),
     ],
 )
 def test_a_noun_with_the_qualifier_of_the_question_or_none_is_the_same_thing(question, text):
@@ -54,7 +57,7 @@ def test_a_noun_with_the_qualifier_of_the_question_or_none_is_the_same_thing(que
 
 
 def test_a_qualifier_may_stand_in_the_title_the_heading_or_what_a_pronoun_points_at():
-    question, text = "When does the shop's lease end?", "The new lease ends in 2029."
+    question, text = "When does the shop's lease end?", "The ground lease ends in 2029."
     assert is_another(question, text)
     assert not is_another(question, text, title="Letter about the shop")
     assert not is_another(question, text, heading="Shop")

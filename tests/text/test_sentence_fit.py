@@ -69,6 +69,7 @@ def test_a_denial_reaches_as_far_as_its_clause(question, sentence, says):
 def test_what_a_figure_is_not_beside_what_it_is_denies_nothing():
     assert polarity("When does the work start?", "The work starts on 20 October and not on 6 October.") == 1
     assert polarity("When does the work start?", "The work does not start on 20 October.") == -1
+    assert polarity("How long is the lease?", "The lease is not 10 years long.") == -1
 
 
 def fit(question, *texts):

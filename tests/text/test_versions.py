@@ -74,6 +74,8 @@ def test_nothing_is_claimed_of_an_edition_that_another_one_replaces():
     assert not fit.is_replaced(2, "Each flat may keep one dog.")
     named = SentenceFit("Were dogs allowed by the third edition?", [third, fourth])
     assert not named.is_replaced(1, old)
+    issues = [Source(n, str(n), f"Newsletter, Issue {n}", f"It opens in {n}.", document_id=str(n)) for n in (1, 2)]
+    assert not SentenceFit("When does it open?", issues).is_replaced(1, "It opens in 1.")
     # A report of last year still says what was so last year.
     reports = [Source(n, str(n), f"Report {2020 + n}", "Ann won.", document_id=str(n)) for n in (1, 2)]
     assert not SentenceFit("Who won?", reports).is_replaced(1, "Ann won.")

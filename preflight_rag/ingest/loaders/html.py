@@ -863,6 +863,8 @@ def _with_footers(text: str, soup: BeautifulSoup) -> str:
     known = frozenset(one_line(line) for line in text.split("\n"))
     lines: dict[str, None] = {}
     for footer in soup.find_all("footer", limit=_MOST_FOOTERS):
+        if footer.find_parent(["footer", "template"]) is not None:
+            continue
         links = frozenset(one_line(link.get_text(" ")) for link in footer.find_all("a"))
         for line in _visible_text(_parsed(footer.decode_contents())).split("\n"):
             own = one_line(line)
