@@ -157,13 +157,10 @@ class VerdictReader:
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         denied = denied and not fit.is_replaced(first.n, first.near.sentence.text)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
-
-        def is_old(item: ReadSentence) -> bool:
-            """Return whether a finding is of an edition that another one replaces."""
-            return fit.is_replaced(item.n, item.near.sentence.text)
-
+        # What a replaced edition says stands last, by its nearest sentence.
+        old = {item.n for item in stated if fit.is_replaced(item.n, item.near.sentence.text)}
         nearest: dict[int, str] = {}
-        for item in [*([first] if denied else []), *sorted(stated, key=lambda item: (is_old(item), -item.weight))]:
+        for item in [*([first] if denied else []), *sorted(stated, key=lambda item: (item.n in old, -item.weight))]:
             nearest.setdefault(item.n, item.near.sentence.text)
         # It stands beside the finding of its passage, not in its place.
         likest = [] if denied else self.likest(question, read, stated, fit)
