@@ -64,9 +64,7 @@ def as_evidence(
     """
     if not draft.quotes:
         return Draft("", found=False), []
-    quotes: dict[int, str] = {}
-    for n, quote in draft.quotes:
-        quotes.setdefault(n, quote)
+    quotes = _first_of_each(draft.quotes)
     ordered = newest_first([sources[n] for n in quotes if n in sources])
     if any(supersedes(a, b) for a in ordered for b in ordered):
         # Groups are not in the order of the search: versions of its first result could otherwise come after other

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
+from preflight_rag.text.sentence_fit import POINTS_BACK
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
@@ -37,10 +38,6 @@ _GENERIC = frozenset(
     )
 )
 """Index terms that do not tell two things of a kind apart, or that documents leave out."""
-_POINTS_BACK = re.compile(
-    r"^\W*(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|there|then)\b", re.IGNORECASE
-)
-"""A sentence that begins so is about what the one before it names."""
 _SYNONYMS = (
     frozenset(words("phone telephone mobile tel")),
     frozenset(words("email mail e-mail")),
@@ -79,7 +76,7 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
     asked = last_question(question)
     known = frozenset(words_by_token(asked))
     around = f"{source.title.replace('_', ' ')}\n{source.heading}\n{quote}"
-    before = _sentence_before(source.text, quote) if _POINTS_BACK.match(quote) else ""
+    before = _sentence_before(source.text, quote) if POINTS_BACK.match(quote) else ""
     stated = frozenset(words_by_token(f"{before}\n{quote}"))
     placed = stated | frozenset(words_by_token(around))
     titled = frozenset(words_by_token(source.title.replace("_", " ")))

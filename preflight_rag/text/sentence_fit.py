@@ -58,7 +58,7 @@ _COMES = re.compile(
 )
 _ASKS_LEAVING = re.compile(r"\b(?:former|previous|retir\w+|resign\w*|step\w* down|left|leav\w+|before|until)\b", re.I)
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
-_POINTS_BACK = re.compile(
+POINTS_BACK = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
 )
 
@@ -283,7 +283,7 @@ class SentenceFit:
             terms = frozenset(words_by_token(text))
             placed = title | frozenset(words_by_token(heading))
             context = terms | placed
-            if _POINTS_BACK.match(text) and before[0] == heading:
+            if POINTS_BACK.match(text) and before[0] == heading:
                 context |= before[1]
             own = frozenset(words_by_token(heading))
             found.append(PlacedSentence(source, start, end, text, terms, placed, self._terms & context, own))
