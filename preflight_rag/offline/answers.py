@@ -281,6 +281,12 @@ _LANGUAGE_SAMPLE = 600
 """Characters by which a passage's language is told: one of 2,463 English passages of published sets was mistaken."""
 
 
+def _names_row(asked: frozenset[str], row: str) -> bool:
+    """Return whether a row has two of the asked terms, or all of them."""
+    found = asked & frozenset(words(row))
+    return len(found) > 1 or found == asked
+
+
 def _is_read(source: Source) -> bool:
     """Return whether a passage is in the reader's language, or in an unknown one."""
     return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
@@ -445,8 +451,8 @@ class AnswerReader:
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         named = named_lines(question, sources)
         if lead not in (CLOSEST, ABOUT_THIS):  # part of the question stands nowhere: one word alone names no row
-            asked = frozenset(words(question)) - STOP_WORDS
-            named = [(n, row) for n, row in named if len(asked & frozenset(words(row))) > 1 or exact_strings(question)]
+            asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
+            named = [(n, row) for n, row in named if _names_row(asked, row) or exact_strings(question)]
         if named and (exact_strings(question) or not self._prose_says_more(question, named, sources)):
             if not asks_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)

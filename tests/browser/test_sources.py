@@ -42,6 +42,19 @@ def test_a_question_is_asked_of_ticked_documents(stones, ask, scripted_url):
     assert asked_of(stones, ask) is None
 
 
+def test_a_question_that_is_begun_at_once_keeps_the_focus(stones):
+    stones.get_by_role("button", name="Documents that are asked").click()
+    stones.get_by_role("dialog").get_by_label("basalt").check()
+    # The dialog's "close" comes after the click that closes it, so that someone may be writing by then.
+    stones.evaluate(
+        "new Promise(done => {"
+        " document.querySelector('dialog').addEventListener('close', () => requestAnimationFrame(done));"
+        " document.querySelector('dialog button[type=submit]').click();"
+        " document.getElementById('question').focus(); })"
+    )
+    expect(stones.get_by_label("Your question")).to_be_focused()
+
+
 @pytest.mark.parametrize("narrow", [False, True])
 def test_documents_are_tagged_and_asked_by_tag(visit, scripted_url, ask, narrow):
     url = scripted_url(default="It is a rock [1].", rewrite="off")

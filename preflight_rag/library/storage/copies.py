@@ -86,7 +86,7 @@ class CopyTables(DatabaseFile):
     def make_copy_tables(self) -> None:
         """Create the tables if they are missing."""
         if not self._has_copies():
-            with self._guard(), self._database.atomic():
+            with self._writing():
                 for statement in _TABLES.split(";"):
                     self._connection.execute(statement)
 
@@ -131,7 +131,7 @@ class CopyTables(DatabaseFile):
         for start in range(0, len(gone), CHUNK):
             chunk = gone[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))
-            with self._guard(), self._database.atomic():
+            with self._writing():
                 waiting = f"SELECT document_id FROM document_copies WHERE of_document IN ({marks})"  # noqa: S608
                 again = [row[0] for row in self._connection.execute(waiting, chunk)]
                 self._forget_copies(again)
@@ -162,7 +162,7 @@ class CopyTables(DatabaseFile):
 
     def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
         """Store `(document id, generation, number of words, fingerprint)` of documents to be compared."""
-        with self._guard(), self._database.atomic():
+        with self._writing():
             self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
 
     def has_uncompared(self) -> bool:
@@ -203,7 +203,7 @@ class CopyTables(DatabaseFile):
         passages: Mapping[int, Sequence[int]],
     ) -> None:
         """Store the copies found for some documents, in one transaction, and mark these as compared."""
-        with self._guard(), self._database.atomic():
+        with self._writing():
             self._connection.executemany(
                 "INSERT OR REPLACE INTO document_copies VALUES (?, ?, ?)",
                 [(each.document_id, each.of_document, each.share) for each in documents],

@@ -127,6 +127,25 @@ class DatabaseFile:
             except (sqlite3.Error, MemoryError) as error:
                 raise _translated(error, self.path) from error
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Take the lock for writing and open a transaction, or take part in the one that is open.
+
+        The transaction is `IMMEDIATE`: where one reads before it writes, SQLite fails at once instead of waiting for
+        another process that writes, as that process would change what was read.
+        """
+        with self._guard():
+            if self._connection.in_transaction:
+                yield
+                return
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._connection.commit()
+            except BaseException:
+                self._connection.rollback()
+                raise
+
     def _follow_file(self) -> None:
         """Open the database again if its file was replaced, or if a file opened as immutable has changed."""
         state = self._state_of_file()
@@ -222,7 +241,7 @@ class DatabaseFile:
 
     def set_meta(self, key: str, value: Any) -> None:
         """Record a setting."""
-        with self._guard():
+        with self._writing():
             self._database.table("meta").upsert({"key": key, "value": json.dumps(value)}, pk="key")
 
     def _create(self) -> None:

@@ -52,7 +52,7 @@ class Store(VectorTables):
     @contextmanager
     def _transaction(self) -> Iterator[int]:
         """Yield the generation of a transaction that writes documents."""
-        with self._guard(), self._database.atomic():
+        with self._writing():
             generation = self.generation() + 1
             self.set_meta("generation", generation)
             yield generation
@@ -69,7 +69,7 @@ class Store(VectorTables):
     def skip_to(self, generation: int) -> None:
         """Continue counting after a number that an index already uses for writes that the database has lost since."""
         if generation > self.generation():
-            with self._guard(), self._database.atomic():
+            with self._writing():
                 self.set_meta("generation", generation)
                 self.set_meta("lost_until", generation)
 
@@ -83,7 +83,7 @@ class Store(VectorTables):
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
         """Replace a document's tags; return False if there is no such document."""
-        with self._guard(), self._database.atomic():
+        with self._writing():
             metadata = self._metadata(document_id)
             if metadata is None:
                 return False
@@ -224,7 +224,7 @@ class Store(VectorTables):
 
         Deleted content is overwritten in the database's file; `flush` removes it from the log.
         """
-        with self._guard(), self._database.atomic():
+        with self._writing():
             self._connection.execute("DELETE FROM passages WHERE retired <= ?", (generation,))
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
 

@@ -99,7 +99,7 @@ class VectorTables(CopyTables):
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
         """Set aside vectors of passages that are not stored, for the next run, by the key of the embedded text."""
-        with self._guard(), self._database.atomic():
+        with self._writing():
             self._connection.execute("CREATE TABLE IF NOT EXISTS kept_vectors (input TEXT PRIMARY KEY, vector BLOB)")
             self._connection.executemany("INSERT OR REPLACE INTO kept_vectors VALUES (?, ?)", vectors.items())
 

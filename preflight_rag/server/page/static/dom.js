@@ -1,6 +1,6 @@
 /** Making elements, and the few things that every part of the page says or asks: status, toast, dialogs. */
 
-import { lay, lift } from "./layers.js";
+import { drop, lay, lift } from "./layers.js";
 
 /**
  * An element: `h("p.note", { id: "x", onclick: f }, "text", child)`. Strings become text, never markup.
@@ -93,7 +93,8 @@ export function dialog(title, fill, { kind = "" } = {}) {
     node.append(h("div.dialog-head", {}, heading, cross), ...[fill(close)].flat());
     node.addEventListener("close", () => {
       node.remove();
-      lift(layer);
+      // The browser has returned the focus at once; whoever writes elsewhere since then goes on there.
+      (document.activeElement === document.body ? lift : drop)(layer);
       resolve(outcome);
     });
     node.addEventListener("click", (event) => event.target === node && close());

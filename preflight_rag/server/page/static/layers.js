@@ -24,9 +24,14 @@ export function lay(close) {
 
 /** A layer was closed in another way than by Back: focus returns to what had it, or to what stands in its place. */
 export function lift(layer, instead = null) {
+  drop(layer);
+  refocus(layer, instead);
+}
+
+/** A layer was closed in another way than by Back, and focus is where it belongs. */
+export function drop(layer) {
   const place = open.indexOf(layer);
   if (place >= 0) open.splice(place, 1);
-  refocus(layer, instead);
 }
 
 function refocus({ opener }, instead) {
