@@ -17,9 +17,9 @@ from preflight_rag.text.asked_years import by_year, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
+from preflight_rag.text.headings import plain_headings
 from preflight_rag.text.other_things import answers_to
-from preflight_rag.text.quotes import quotable
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.under_headings import under_headings
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -141,10 +141,13 @@ def _of_versions(question: str, versions: Sequence[Source], quotes: Mapping[int,
     """
     asked = frozenset(words(question)) - frozenset(words(versions[0].title))
     stated: dict[int, list[str]] = {}
+    terms: dict[str, frozenset[str]] = {}
     for source in versions:
-        pieces = (piece for span in sentence_spans(source.text) for piece in quotable(source.text[slice(*span)]))
-        stated[source.n] = [quotes[source.n], *pieces]
-    terms = {text: asked & frozenset(words(text)) for text in chain.from_iterable(stated.values())}
+        headings = [source.heading, *(heading for _, heading in plain_headings(source.text))]
+        pieces = under_headings(source)
+        stated[source.n] = [quotes[source.n], *(piece for piece in pieces if piece not in headings)]
+        for text in stated[source.n]:
+            terms[text] = asked & (frozenset(words(text)) | pieces.get(text, frozenset()))
     counts = Counter(chain.from_iterable(terms.values()))
     worth = {text: sum(1 / counts[term] for term in sorted(found)) for text, found in terms.items()}
     best = {n: max(texts, key=lambda text: worth[text]) for n, texts in stated.items()}

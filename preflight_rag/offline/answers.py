@@ -102,6 +102,8 @@ MOST_FIRST = 8
 """Passages, of those that the search puts first, in which a sentence of the same meaning is looked for; a guess."""
 CLEARLY_MORE = 2
 """Words of the question that a sentence has more than a row, from which it goes before the row; a guess."""
+LEAST_LIKELY = 0.3
+"""Probability of the likeliest answer from which its sentence is among the quotes; a guess."""
 MAX_REREAD = 2
 """Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
 MAX_JUDGED = 4
@@ -170,11 +172,25 @@ class JudgedAnswers:
         if not self.groups:
             return why_unclaimed("nothing")
         bounds = [self._model.bounds(features) for features in self._features]
-        best = max(range(len(bounds)), key=lambda i: bounds[i])
+        best = self._likeliest()
         answer, features = self.groups[best], self._features[best]
         veto = next((name for name in VETOES if features[name]), None) or self._misfit(answer.found[0])
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
+
+    def _likeliest(self) -> int:
+        """Return the place of the likeliest answer."""
+        return max(range(len(self.groups)), key=lambda i: self._model.bounds(self._features[i]))
+
+    def likeliest(self) -> AnswerGroup | None:
+        """Return the likeliest answer, if it is likely enough to be looked at by a person."""
+        if not self.groups:
+            return None
+        best = self._likeliest()
+        first = self.groups[best].found[0]
+        off = self._fit.is_of_other_document(first.source.n) or self._fit.is_replaced(first.source.n, first.quote)
+        is_likely = self._model.bounds(self._features[best])[0] >= LEAST_LIKELY
+        return self.groups[best] if is_likely and not off else None
 
     def is_near(self, ranked: Sequence[ScoredSentence]) -> bool:
         """Return whether passages are about the question's topic: by similarity, or by shared words and the reader.
@@ -279,6 +295,23 @@ def _is_of_question_before(question: str, quote: str) -> bool:
 
 _LANGUAGE_SAMPLE = 600
 """Characters by which a passage's language is told: one of 2,463 English passages of published sets was mistaken."""
+
+
+def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
+    """Return whether a sentence has all that a question names, together with its title and the heading above it."""
+    asked = frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
+    every = (item.sentence.terms | item.sentence.title_terms for item in ranked)
+    return len(asked) > 1 and any(asked <= terms for terms in every)
+
+
+def _with_likeliest(quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None) -> list[tuple[int, str]]:
+    """Return quotes that have the sentence of the likeliest answer, too: last, and in place of a third one.
+
+    The line on why nothing is claimed names that answer.
+    """
+    if not quotes or likeliest is None or any(likeliest.text in quote for _, quote in quotes):
+        return list(quotes)
+    return [*quotes[: MAX_QUOTED - 1], likeliest.quotes()[0]]
 
 
 def _names_row(asked: frozenset[str], row: str) -> bool:
@@ -441,6 +474,7 @@ class AnswerReader:
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
         """Return the sentences nearest to an answer without a claim; NOTHING if they hardly match the question."""
+        read = [item for item in read if not fit.is_of_other_document(item.source.n)]
         sources = [item.source for item in read]
         by_number = {source.n: source for source in sources}
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
@@ -457,10 +491,12 @@ class AnswerReader:
             if not asks_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)
                 named = [*named, *self._prose_beside(named, question, read, fit)]
+            named = _with_likeliest(named, judgement.likeliest())
             return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
         stated = with_long_forms(question, sentences_of(sources), sources)
-        ranked = self.sentences.rank(question, stated, MAX_COMPARED)
-        if not judgement.is_evidence() or not judgement.is_near(ranked):
+        ranked = self.sentences.rank(fit.asked if fit.asked != fit.question else question, stated, MAX_COMPARED)
+        is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
+        if not fit.names_document and not (is_near and judgement.is_evidence()):
             quotes = exact_sentences(question, sources) or self._alike(question, sources, ranked)
             quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))
@@ -474,6 +510,7 @@ class AnswerReader:
         if quotes and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources)):
             quotes = [later, *(each for each in quotes if later[1] not in each[1])]
             lead = VERSIONS if is_about(question, later[1]) else lead
+        quotes = _with_likeliest(quotes, judgement.likeliest())
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _prose_says_more(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 
+from preflight_rag.offline.evidence import says_of_kind
 from preflight_rag.state.reading import Source
+from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
@@ -19,6 +21,12 @@ LEAST_MISSING = 2
 """Words that a quote has to lack for a next sentence without a pronoun; a guess."""
 _POINTS_BACK = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
+_REPORTED_QUESTION = re.compile(
+    r"\b(?:asked|wondered|enquired|inquired|wanted to know) (?:(?:him|her|them|us|it|the \w+) )?"
+    r"(?:why|whether|if|how|when|where|what|who)\b",
+    re.IGNORECASE,
+)
+"""Of a sentence that reports a question, so that the next one reports its answer."""
 
 
 def with_neighbour(question: str, quote: str, source: Source) -> str:
@@ -26,7 +34,8 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
 
     The neighbour is in the same paragraph, the later sentence of the two begins with a pronoun, and the neighbour
     contains a word of the question that is missing in the quote, its title and its heading; or the next sentence
-    contains all that is missing: "In the attic it is 55 %."
+    contains all that is missing: "In the attic it is 55 %."; or it alone has the number or day that is asked for, says
+    what became of the thing that a yes/no question is about, or reports the answer to a question.
 
     Args:
         question: The question.
@@ -46,9 +55,21 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         return _joined(source, start, behind[1], quote)
     if behind and len(missing) >= LEAST_MISSING and missing <= frozenset(words_by_token(source.text[slice(*behind)])):
         return _joined(source, start, behind[1], quote)
+    if behind and _says_more(question, quote, source.text[slice(*behind)].strip()):
+        return _joined(source, start, behind[1], quote)
     if before and _POINTS_BACK.match(quote) and _adds(missing, source, before):
         return _joined(source, before[0], end, quote)
     return quote
+
+
+def _says_more(question: str, quote: str, behind: str) -> bool:
+    """Return whether the sentence behind a quote has what the question asks for, and the quote has not."""
+    if _REPORTED_QUESTION.search(quote):
+        return True
+    says = says_of_kind(question)
+    if says is not None:
+        return says(behind) and not says(quote)
+    return form_of(question) == "verdict" and bool(_POINTS_BACK.match(behind))
 
 
 def _adds(missing: frozenset[str], source: Source, span: tuple[int, int]) -> bool:

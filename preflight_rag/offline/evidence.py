@@ -26,13 +26,13 @@ from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.links import TARGET_LINE
-from preflight_rag.text.money import is_other_figure
+from preflight_rag.text.money import asks_price, has_money, is_other_figure
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.overlap import compared_words
-from preflight_rag.text.quotes import is_title, plain, quotable
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.quotes import is_title, plain
+from preflight_rag.text.under_headings import under_headings
 from preflight_rag.text.values import asked_kind, figures_of, last_question
 from preflight_rag.text.versions import newest_first, versions_lead
 from preflight_rag.text.words import STOP_WORDS, encodable, words
@@ -119,7 +119,7 @@ _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.
 
 @dataclass(frozen=True)
 class Sentence:
-    """A verbatim sentence of source `n`, with its own index terms and those of its passage's title."""
+    """A verbatim sentence of source `n`, with its own index terms and those of its passage's title and its heading."""
 
     n: int
     text: str
@@ -214,7 +214,7 @@ class SentenceReader:
             sentences: The sentences; the first `MOST_ALIKE` are compared.
             least: Least cosine, of the sentence without its title.
         """
-        says = _says_of_kind(question)
+        says = says_of_kind(question)
         compared = [item for item in sentences if says is None or says(item.text)][:MOST_ALIKE]
         if not compared:
             return []
@@ -298,7 +298,8 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
     """
     found: list[Sentence] = []
     for source in sources:
-        quotes = list(chain.from_iterable(quotable(source.text[slice(*span)]) for span in sentence_spans(source.text)))
+        headed = under_headings(source)
+        quotes = list(headed)
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         # A question in a document shares most words with the user's question and answers nothing.
@@ -310,7 +311,9 @@ def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
         ]
         title_terms = frozenset(title)
         found += [
-            Sentence(source.n, quote, source.title, frozenset(words(_without_target(quote))), title_terms)
+            Sentence(
+                source.n, quote, source.title, frozenset(words(_without_target(quote))), title_terms | headed[quote]
+            )
             for quote in stating or own
         ]
     return found
@@ -382,8 +385,10 @@ def _has_day(text: str) -> bool:
     return bool(figures_of(text).dates or _DAY.search(text))
 
 
-def _says_of_kind(question: str) -> Callable[[str], bool] | None:
-    """Return whether a text has what a question asks for, a number or a date; None where it asks for neither."""
+def says_of_kind(question: str) -> Callable[[str], bool] | None:
+    """Return whether a text has what a question asks for, a number, a date or money; None where it asks for neither."""
+    if asks_price(question):
+        return has_money
     kind = "" if _MOST.search(question) else asked_kind(question)
     return {"number": has_figure, "date": _has_day}.get(kind)
 
@@ -413,7 +418,7 @@ def nearest_quotes(
     readings = {item.source.n: item.reading for item in read}
     ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
     ranked = [item for item in ranked if not fit.is_heading(item.sentence.n, item.sentence.text)] or ranked
-    says = _says_of_kind(fit.question)
+    says = says_of_kind(fit.question)
 
     sources = {item.source.n: item.source for item in read}
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.

@@ -19,6 +19,7 @@ from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import is_page_line
 from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.negation import polarity
+from preflight_rag.text.quotes import is_title
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, figures_of
@@ -116,6 +117,7 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     first = next((term for term in order if any(term in field.terms for field in fields)), "")
     named = [field for field in fields if first in field.terms and _may_answer(kind, first, question, field.text)]
     named = [field for field in named if polarity(question, field.text) >= 0]
+    named = [field for field in named if not is_title(field.text, field.source.title)]
     if not first or first != order[0]:
         return []
     scored = [(_worth(field, asked, needed), field) for field in named]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import EVEN, ExtractiveReader, PassageReading
 from preflight_rag.offline.confidence import QuestionTerms
+from preflight_rag.offline.continued_sentences import with_neighbour
 from preflight_rag.offline.evidence import (
     MAX_COMPARED,
     MAX_QUOTED,
@@ -167,7 +168,9 @@ class VerdictReader:
         quotes = tuple(dict.fromkeys([*likest, *nearest.items()]))[:MAX_QUOTED]
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
-            shown = by_year(question, {item.source.n: item.source for item in read}, quotes, lead)
+            sources = {item.source.n: item.source for item in read}
+            whole = [(n, with_neighbour(question, quote, sources[n])) for n, quote in quotes]
+            shown = by_year(question, sources, whole, lead)
             return replace(evidence(*shown, why_unclaimed("verdict")), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"
         return Draft(text, quotes[:1], choice=choice, short="No")

@@ -71,6 +71,10 @@ _PERIOD = _pattern(
     r"(?:(?:fiscal|financial|first|second|third|fourth|three|six|nine|twelve|full|transition)[ -])?"
     rf"(?:year|quarter|half|months?|period|quarterly period|annual period)s? end(?:ed|ing)[:\s]++(?P<date>{_DAYS})"
 )
+_ADOPTED = _pattern(
+    rf"{_START}(?:approved|adopted|agreed|ratified|edition)(?: by [^.\n|]{{3,60}}?)?(?: on| of)? ?(?:\n[ \t]*)?"
+    rf"(?P<date>{_DAYS}|{MONTH} {YEAR}(?!\d))"
+)
 _HISTORY = _pattern(
     rf"{_START}(?:accepted(?: for publication)?|(?:last |page last )?(?:updated|modified|revised|reviewed)"
     rf"|received in revised form){_GAP}(?P<date>{_MONTH_OR_DAY})"
@@ -88,7 +92,7 @@ class FoundDate:
 
     Attributes:
         date: The date.
-        where: Why it counts as the document's: "published", "stamp", "name", "line", "dateline", "period",
+        where: Why it counts as the document's: "published", "stamp", "name", "line", "dateline", "adopted", "period",
             "history" or "copyright".
         quote: The words that were read.
     """
@@ -117,6 +121,7 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
         or _named(title, url)
         or _alone(head[:OPENING])
         or _first("dateline", _DATELINE, head)
+        or _latest("adopted", _ADOPTED, head[:OPENING])
         or _first("period", _PERIOD, head)
         or _latest("history", _HISTORY, head, tail)
         or _first("history", _RECEIVED, head, tail)

@@ -13,6 +13,8 @@ _ASKS_MONEY = re.compile(
     rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_PRICE})\b(?! (?:cent(?:er|re)|list|effect))",
     re.IGNORECASE,
 )
+_ASKS_PRICE = re.compile(r"^\W*(?:and )?how much (?:is|are|was|were|will|would|does|do|did|for)\b", re.IGNORECASE)
+"""Asks for a price where nothing else stands between "how much" and the verb."""
 _ASKS_AMOUNT = re.compile(
     r"\b(?:what|how (?:much|high|large)) (?:was|were)"
     r" (?:(?!(?:of|from|for|in|with|to)\b)[\w’'.&-]{1,40} ){0,7}"
@@ -34,6 +36,9 @@ _CURRENCY = re.compile(
     r"|INR|CAD|AUD|SEK|NOK|DKK|PLN|free|nothing|gratis)\b|\d ?p\b",
     re.IGNORECASE,
 )
+_AMOUNT = re.compile(
+    r"[$€£¥₹] ?\d|\d ?(?:[$€£¥₹]|p\b|(?:pounds?|euros?|dollars?|pence|cents?|USD|EUR|GBP|CHF)\b)", re.IGNORECASE
+)
 _COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>[^\W\d_]{2,20})")
 _OTHER_WORDS = "mn bn percent per each an plus or and to for in at on of a once"
 _BESIDE = frozenset((*SCALES, *_OTHER_WORDS.split()))
@@ -53,6 +58,16 @@ _PRICED = re.compile(
 def asks_money(question: str) -> bool:
     """Return whether a question asks for an amount of money."""
     return bool(_ASKS_MONEY.search(question))
+
+
+def asks_price(question: str) -> bool:
+    """Return whether a question asks for an amount of money, or for a price: "How much is the soup?"."""
+    return asks_money(question) or bool(_ASKS_PRICE.search(question))
+
+
+def has_money(text: str) -> bool:
+    """Return whether a text has a figure with a currency, or a row one in a column of amounts of money."""
+    return bool(_AMOUNT.search(text)) or (bool(_PRICED.search(text)) and " | " in text)
 
 
 def is_other_figure(question: str, answer: str) -> bool:

@@ -16,6 +16,7 @@ from functools import cached_property
 from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.asked_documents import asked_documents, without_document
 from preflight_rag.text.headings import is_page_line, plain_headings
 from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
@@ -100,7 +101,9 @@ class SentenceFit:
         self.question = last_question(question)
         self.denying = denies(self.question)
         self.verdict = form_of(question) == "verdict"
-        self._terms = frozenset(words_by_token(self.question))
+        self._of_documents = asked_documents(self.question, sources)
+        self.asked = without_document(self.question) if self._of_documents else self.question
+        self._terms = frozenset(words_by_token(self.asked))
         self._office = asked_office(self.question)
         self._sources = sources
         self._replacing: dict[int, list[Source]] = {}
@@ -121,7 +124,18 @@ class SentenceFit:
 
         For a yes/no question the opposite is an answer.
         """
+        if self.is_of_other_document(n):
+            return True
         return any(self._off(item) or self._of_another_office(item) for item in self._at(n, quote))
+
+    @property
+    def names_document(self) -> bool:
+        """Whether the question names a document that was found."""
+        return bool(self._of_documents)
+
+    def is_of_other_document(self, n: int) -> bool:
+        """Return whether the question names a document to be asked of, and a passage is of another."""
+        return bool(self._of_documents) and n not in self._of_documents
 
     def outdated(self, n: int, quote: str) -> int:
         """Return how many newer versions of the document say something similar to a quote of a passage."""
@@ -153,6 +167,8 @@ class SentenceFit:
         office, only one that stands with the office's name.
         """
         found = self._at(n, quote)
+        if self.is_of_other_document(n):
+            return False
         if self._office and not any(self._names_office(item) for item in found):
             return False
         if any(self._off(item) or self._newer(item) for item in found) or self.is_replaced(n, quote):

@@ -1,0 +1,24 @@
+"""The sentences of a passage with the words of the heading above them, which says what they are about."""
+
+from __future__ import annotations
+
+from preflight_rag.state.reading import Source
+from preflight_rag.text.headings import plain_headings
+from preflight_rag.text.quotes import quotable
+from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.words import words
+
+
+def under_headings(source: Source) -> dict[str, frozenset[str]]:
+    """Return the sentences of a source, each with the index terms of the heading that it stands under.
+
+    "Saturday 14 December. Three courses for £34" says below "Christmas dinner" what that costs.
+    """
+    headings = plain_headings(source.text)
+    found: dict[str, frozenset[str]] = {}
+    for start, end in sentence_spans(source.text):
+        heading = next((own for at, own in reversed(headings) if at < start), source.heading)
+        terms = frozenset(words(heading))
+        for quote in quotable(source.text[start:end]):
+            found[quote] = found.get(quote, frozenset()) | terms
+    return found
