@@ -13,6 +13,7 @@ from preflight_rag.state.errors import ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
+from preflight_rag.text.asked_documents import asked_documents
 from preflight_rag.text.asked_years import by_year, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
@@ -65,6 +66,8 @@ def as_evidence(
     if not draft.quotes:
         return Draft("", found=False), []
     quotes = _first_of_each(draft.quotes)
+    named = asked_documents(question, list(sources.values()))
+    quotes = {n: quote for n, quote in quotes.items() if n in named} or quotes
     ordered = newest_first([sources[n] for n in quotes if n in sources])
     if any(supersedes(a, b) for a in ordered for b in ordered):
         # Groups are not in the order of the search: versions of its first result could otherwise come after other

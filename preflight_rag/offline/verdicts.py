@@ -169,7 +169,7 @@ class VerdictReader:
         choice = options.get("no" if side < 0 else "yes", options.get("maybe"))
         if not denied:
             sources = {item.source.n: item.source for item in read}
-            whole = [(n, with_neighbour(question, quote, sources[n])) for n, quote in quotes]
+            whole = [(n, with_neighbour(question, quote, sources[n]) if n in sources else quote) for n, quote in quotes]
             shown = by_year(question, sources, whole, lead)
             return replace(evidence(*shown, why_unclaimed("verdict")), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"

@@ -8,6 +8,9 @@ from preflight_rag.text.quotes import quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
+_PARTS = frozenset(words("article section chapter part clause rule paragraph appendix annex schedule item page note"))
+"""Index terms that number parts of any document, and say nothing of what these are about."""
+
 
 def under_headings(source: Source) -> dict[str, frozenset[str]]:
     """Return the sentences of a source, each with the index terms of the heading that it stands under.
@@ -18,7 +21,7 @@ def under_headings(source: Source) -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
     for start, end in sentence_spans(source.text):
         heading = next((own for at, own in reversed(headings) if at < start), source.heading)
-        terms = frozenset(words(heading))
+        terms = frozenset(term for term in words(heading) if not term.isdigit()) - _PARTS
         for quote in quotable(source.text[start:end]):
             found[quote] = found.get(quote, frozenset()) | terms
     return found

@@ -4,6 +4,13 @@ from preflight_rag.text import document_dates
 from preflight_rag.text.document_dates import find_date
 
 STATED = [
+    ("House rules\n\nAdopted by the council on 14 May 2024. They replace the rules of 2022.", "2024-05-14", "adopted"),
+    ("Safety plan\nPort of Aber. Edition of April 2021.", "2021-04", "adopted"),
+    (
+        "Safety plan\nPort of Aber. Edition of April 2021. Approved by the board on 20 April\n2021.",
+        "2021-04-20",
+        "adopted",
+    ),
     ("# Aspirin\n\nPublished: 12 March 2021\n\nIn 1899 Bayer sold it.", "2021-03-12", "published"),
     ("Trial of X\nPublished online March 3, 2020\nReceived 1 May 2019", "2020-03-03", "published"),
     ("Title\n**Date:** 2021-03-12\nText", "2021-03-12", "published"),
@@ -23,6 +30,7 @@ STATED = [
     ("A page of words\n" * 5 + "Copyright \u00a9 2018 The Authors.", "2018", "copyright"),
 ]
 SILENT = [
+    "Minutes\n\nThe chair said that the plan had been approved on 14 May 2024 by all.",
     "As reported in World J Surg 2010;34:1203-13, recurrence was rare.",
     "On September 11, 2001, four aeroplanes were hijacked.",
     "We searched PubMed from January 2000 to March 2021 for trials.",

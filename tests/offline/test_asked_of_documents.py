@@ -1,0 +1,62 @@
+"""What is shown for questions that name a document, or whose words stand in a heading, over a small library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from preflight_rag import Preflight
+
+DOCUMENTS = {
+    "plan-2021.txt": (
+        "Harbour Safety Plan\n\nPort of Aber. Edition of April 2021. Approved by the board on 20 April 2021.\n\n"
+        "Who is responsible\n\nThe Harbour Safety Officer is Idris Vaughan. He may be reached at the lock.\n\n"
+        "Reporting\n\nAccidents are entered in the red book within 48 hours.\n"
+    ),
+    "plan-2024.txt": (
+        "Harbour Safety Plan\n\nPort of Aber. Edition of June 2024. Approved by the board on 11 June 2024; it replaces "
+        "the edition of April 2021.\n\nWho is responsible\n\nThe Harbour Safety Officer is Nerys Bowen. She may be "
+        "reached at the lock.\n\nReporting\n\nAccidents are reported with the online form within 24 hours.\n"
+    ),
+    "risks.csv": (
+        'No.,Risk,Measure,Owner\n1,Storm,"Harbour Safety Plan, moorings",Nerys Bowen\n2,Fire,Extinguishers,Alun Rees\n'
+    ),
+    "letter.txt": (
+        "Port of Aber\n\nNews for September 2024\n\nThe crane was painted in July, and the cost was shared by "
+        "the two yards.\n\nHarvest supper\n\nSaturday 5 October at the Swan, 7 pm. Two courses are "
+        "£18, or £15 without the pudding.\n\nMoorings\n\nThe rent of a mooring is unchanged.\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preflight]:
+    folder = tmp_path_factory.mktemp("documents")
+    for name, text in DOCUMENTS.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    with Preflight.open(tmp_path_factory.mktemp("library"), model="offline", create=True) as opened:
+        assert opened.ingest([folder]).added == len(DOCUMENTS)
+        yield opened
+
+
+@pytest.mark.parametrize(
+    ("question", "shown", "hidden"),
+    [
+        ("How soon must accidents be reported under the current Harbour Safety Plan?", "24 hours", "48 hours"),
+        ("According to the 2021 Harbour Safety Plan, how soon are accidents entered?", "48 hours", "24 hours"),
+    ],
+)
+def test_only_the_named_document_is_quoted(app: Preflight, question: str, shown: str, hidden: str) -> None:
+    quotes = [citation.quote for citation in app.ask(question).citations]
+    assert shown in quotes[0]
+    assert not any(hidden in quote or "Storm" in quote for quote in quotes)
+
+
+def test_the_price_below_the_heading_that_names_the_thing_comes_first(app: Preflight) -> None:
+    assert "£18" in app.ask("How much is the harvest supper?").citations[0].quote
+
+
+def test_the_newest_edition_stands_before_the_one_it_replaces(app: Preflight) -> None:
+    answer = app.ask("Who is the Harbour Safety Officer?").answer
+    assert -1 < answer.index("Nerys Bowen") < (answer.find("Idris Vaughan") % 10_000)
