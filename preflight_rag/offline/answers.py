@@ -305,13 +305,14 @@ def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
 
 
 def _with_likeliest(quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None) -> list[tuple[int, str]]:
-    """Return quotes that have the sentence of the likeliest answer, too: last, and in place of a third one.
+    """Return quotes, with the sentence of the likeliest answer behind them if none has it.
 
     The line on why nothing is claimed names that answer.
     """
-    if not quotes or likeliest is None or any(likeliest.text in quote for _, quote in quotes):
+    if not quotes or len(quotes) > MAX_QUOTED or likeliest is None:
         return list(quotes)
-    return [*quotes[: MAX_QUOTED - 1], likeliest.quotes()[0]]
+    is_shown = any(likeliest.text in quote for _, quote in quotes)
+    return list(quotes) if is_shown else [*quotes, likeliest.quotes()[0]]
 
 
 def _names_row(asked: frozenset[str], row: str) -> bool:
