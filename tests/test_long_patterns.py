@@ -18,6 +18,7 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("conversation.counterparts._EDITION", "under the 2022 one", "under the new one", "fullmatch"),
     ("conversation.antecedents._AUXILIARY_AT_END", "how much will", "who paid for"),
     ("conversation.antecedents._CHAIN", "the crack in the figurehead", "the museum bought the chart", "fullmatch"),
     ("conversation.antecedents._IRREGULAR", "kept", "cost", "fullmatch"),

@@ -51,6 +51,13 @@ _FRAGMENT = re.compile(
     rf"(?: (?P<noun>{_PRICED}|ones?))?",
     re.I,
 )
+_EDITION = re.compile(
+    r"(?:(?:for|with|on|in|at|of|during|under|by|from|to|according to) )?(?:(?:the|our|your) )?"
+    r"(?P<year>(?:19|20)\d\d(?:[-/]\d{2,4})?) (?:ones?|version|edition|issue)",
+    re.I,
+)
+"""A year's edition of what was asked about: "under the 2022 one"."""
+_YEAR_BEFORE_NOUN = re.compile(r"(?<=\b(?:the|our) )(?P<year>(?:19|20)\d\d(?:[-/]\d{2,4})?)(?= [a-z])", re.I)
 _SINGULAR = {plural: singular for singular, plural in _GROUPS.items()}
 
 
@@ -61,11 +68,21 @@ def with_counterpart(question: str, fragment: str) -> str:
         question: The question before, such as "What does the adult ticket cost in 2025".
         fragment: What the message names, such as "for children".
     """
+    if edition := _EDITION.fullmatch(fragment):
+        return _with_edition(question, edition["year"])
     match = _FRAGMENT.fullmatch(fragment)
     if match is None:
         return ""
     new = re.sub(r"^non ", "non-", match["new"].casefold())
     return _with_group(question, new, match["noun"] or "") or _with_kind(question, new)
+
+
+def _with_edition(question: str, year: str) -> str:
+    """Return the question with another year's edition of the document that it names: "the 2022 policy"."""
+    years = list(_YEAR_BEFORE_NOUN.finditer(question))
+    if len(years) != 1 or years[0]["year"] == year:
+        return ""
+    return f"{question[: years[0].start()]}{year}{question[years[0].end() :]}?"
 
 
 def _with_group(question: str, new: str, noun: str) -> str:

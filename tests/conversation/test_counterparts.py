@@ -49,3 +49,26 @@ def test_a_group_takes_the_place_of_the_other_group(question, message, expected)
 def test_what_is_no_counterpart_stays(question, message, expected):
     found = standalone(message, [question])
     assert found == expected if expected else question[:-1] in found
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("What is the rent in the 2024 tariff?", "And in the 2022 one?", "What is the rent in the 2022 tariff?"),
+        ("Who signed the 2019 lease?", "and the 2023 one?", "Who signed the 2023 lease?"),
+        (
+            "What was paid in 2023 under the 2024 tariff?",
+            "And under the 2022 one?",
+            "What was paid in 2023 under the 2022 tariff?",
+        ),
+        # No edition, or two of them.
+        ("What does the handbook say?", "And the 2022 one?", "What does the handbook say? And the 2022 one?"),
+        (
+            "How do the 2019 rules differ from the 2020 rules?",
+            "And the 2022 ones?",
+            "How do the 2019 rules differ from the 2020 rules? And the 2022 ones?",
+        ),
+    ],
+)
+def test_another_years_edition_takes_the_place_of_the_one_that_was_asked_for(question, message, expected):
+    assert standalone(message, [question]) == expected
