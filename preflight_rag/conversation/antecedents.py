@@ -22,6 +22,7 @@ _CHAIN = re.compile(
     re.I,
 )
 """A thing with its article, and what it belongs to or lies in: "the crack in the figurehead"."""
+_OF_AN_ACT = re.compile(r"^the (?:repairs?|restoration|renovation|refurbishment|replacement) of (?:the|our) ", re.I)
 _TIME_AT_END = re.compile(
     r" (?:(?:in|on|during|since|for|until|at|by) (?:the )?(?:early |late |year )?(?:[A-Z]\w+ )?\d[\w./:-]*"
     r"(?: \w+)?(?: \d{4})?"
@@ -156,6 +157,136 @@ _OCCASION = re.compile(
 )
 """An occasion at which people are, with what it is of and when it was: "the meeting of the trustees in March"."""
 
+_ASKING_WORD = (
+    r"(?:(?:in|at|for|on|by|from|to|with|of) )?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does"
+    r"|did|can|could|will|would|should|has|have|had|may|must)"
+)
+_GLUE = re.compile(rf"(?:[,;]? (?:and|but|or) (?:also |then )?|; )(?={_ASKING_WORD}\b)", re.I)
+"""What joins two questions in one sentence: "When is the fair and what does it cost"."""
+_POINTS_BACK = re.compile(r"\b(?P<word>it|its|they|them|theirs?|he|she|him|his|hers?)\b", re.I)
+_WHO_ASKED = re.compile(r"\W*(?:and |but |so )?(?:who|whom|whose|which (?:person|man|woman))\b", re.I)
+_NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]*[a-z]")
+_PHRASE = re.compile(rf"\b(?:the|our|your|my|an?) (?:{_NOUN} ){{0,4}}{_NOUN}", re.I)
+_BARE_SUBJECT = re.compile(
+    r"(?:when|where|what|why|how (?:much|long|big|old|far|often)) (?:is|was|does|did|will|would) "
+    r"(?!(?:any|some|no|every)(?:body|one|thing)?\b)[a-z]{3,}(?: [a-z]+)?$",
+    re.I,
+)
+"""A thing without an article: "When is dinner", "When does training start"."""
+_NOBODY_KNOWN = r"(?:(?:any|some|every)(?:body|one)|nobody|no one)(?: else)?"
+_NAMES_NOTHING = re.compile(
+    rf"(?:(?:was|were|is|are|has|have|had) {_NOBODY_KNOWN}(?: been| there)?(?: badly| seriously)?"
+    r"(?: (?:\w{2,20}ed|hurt|ill|there|present|to blame|responsible|safe|late|in charge|at fault))?"
+    rf"|(?:do|does|did|will|would|can|could) {_NOBODY_KNOWN}(?: get)? [a-z]+"
+    r"|(?:who|how many)(?: was| were| is| are| got| has been| have been)?(?: badly| seriously)?"
+    r" (?:\w{2,20}ed|hurt|ill|to blame|responsible|at fault|there)"
+    r"|what happened(?: then| next| afterwards| after that)?|how (?:bad|serious) was (?:it|that))",
+    re.I,
+)
+"""A question about what was just spoken of, which names no thing itself: "Was anybody hurt?"."""
+_PRINTED = (
+    r"(?:agreement|contract|lease|letter|report|review|minutes|policy|plan|notice|leaflet|invoice|receipt|article|paper"
+    r"|book|manual|handbook|brochure|list|memo|deed|will|treaty|charter|licen[cs]e|certificate|application|offer)"
+)
+_DOCUMENT_FOR = re.compile(
+    rf"(?:who|when) (?:\w{{2,20}}ed|wrote|drew up|made|sent|read) (?P<document>(?:the|our|your|my) (?:{_NOUN} ){{0,3}}"
+    rf"{_PRINTED}) (?:for|to|with|on|about|between|of) (?:(?:the|our|your|my) )?{_NOUN}(?: {_NOUN}){{0,4}}",
+    re.I,
+)
+"""A document and whom or what it is for: "Who signed the hire agreement for the Club"."""
+_SUITS_A_DOCUMENT = re.compile(
+    r"\b(?:writ\w+|wrote|publish\w*|sa(?:y|ys|id)|sent|send|sign\w*|dated?|draft\w*|approv\w+|renew\w*|expires?|run out"
+    r"|valid|terminat\w+|amend\w*|drawn up|made|agreed|in force|how long is)\b",
+    re.I,
+)
+_BODY = (
+    r"(?:club|museum|council|company|firm|society|charity|school|college|church|parish|association|trust|foundation|union"
+    r"|team|band|choir|orchestra|university|hospital|library|business|organi[sz]ation|agency|authority|department"
+    r"|committee|board|town|village|theatre|gallery|centre|center|cooperative|league|federation)"
+)
+_NOT_ADVERB = r"(?:not |also |ever |finally |actually |eventually |really |then )?"
+_BODY_ACTS = re.compile(
+    rf"\b(?i:do|does|did|has|have|had|will|would|can|could) (?P<body>(?:the|our|your|my) (?:[\w'’-]+ ){{0,3}}?{_BODY})"
+    rf" {_NOT_ADVERB}(?P<verb>[a-z]+)\b"
+    r"(?: (?P<whom>(?:the )?[A-Z][\w'’-]*(?: (?:of |the |for |and )?[A-Z][\w'’-]*){0,6}))?"
+)
+"""Something that a body of people does, and with whom: "did the club ask the Ennis Fund"."""
+_IT_ACTS = re.compile(
+    rf"\b(?:do|does|did|has|have|had|will|would|can|could) it {_NOT_ADVERB}(?P<verb>[a-z]+)(?P<rest>[^?]*)", re.I
+)
+_ASKS_FOR = re.compile(r"ask(?:ed)?|appl(?:y|ied)|request(?:ed)?|bid|appeal(?:ed)?|beg|petition(?:ed)?|approach(?:ed)?")
+_GETS = re.compile(r"get|got|receiv(?:e|ed)|obtain(?:ed)?|win|won|secured?")
+_GIVES = re.compile(
+    r"g[ia]ven?|award(?:ed)?|grant(?:ed)?|offer(?:ed)?|pa(?:y|id)|donate|contribute|provide|lend|refused?|reply|answer|promise"
+)
+
+
+def refers_within(question: str) -> bool:
+    """Return whether the pronoun of a second question in a sentence means what the first one names.
+
+    In "When is the fair and what does it cost?" it is the fair, whatever was spoken of before.
+    """
+    first, *more = _GLUE.split(question, maxsplit=1)
+    pronoun = _POINTS_BACK.search(more[0]) if more else None
+    if pronoun is None or _POINTS_BACK.search(first):
+        return False
+    word, has_name = pronoun["word"].casefold(), _NAME_INSIDE.search(first) is not None
+    if word in ("he", "she", "him", "his", "her", "hers"):
+        return has_name or _WHO_ASKED.match(first) is not None or role_in(first) != ""
+    phrases = [match[0] for match in _PHRASE.finditer(first)]
+    if word in ("it", "its"):
+        things = [phrase for phrase in phrases if not _is_people(phrase)]
+        return has_name or bool(things) or _BARE_SUBJECT.match(first) is not None
+    return has_name or bool(phrases) or any(_PLURAL_NOUN.fullmatch(each) for each in first.split()[1:])
+
+
+def names_nothing(question: str) -> bool:
+    """Return whether a question is about what was just spoken of, without naming it: "Was anybody hurt?"."""
+    return _NAMES_NOTHING.fullmatch(question.strip(" ?.!")) is not None
+
+
+def document_of(question: str, message: str) -> str:
+    """Return the document that "it" means after "Who signed the agreement for the Club?"; "" if that is unclear.
+
+    What is said of "it" must be what is said of documents: the letter to the mayor is sent, and not the mayor.
+    """
+    stem = question.rstrip(" ?.!")
+    while (cut := _TIME_AT_END.sub("", stem)) != stem:
+        stem = cut
+    match = _DOCUMENT_FOR.fullmatch(stem)
+    if match is None or not _SUITS_A_DOCUMENT.search(message):
+        return ""
+    # Whoever signs for one side signs the agreement of both.
+    is_for_a_side = re.match(r"\W*who signed\b", stem, re.I) and stem[match.end("document") :].startswith(" for ")
+    return match["document"] if is_for_a_side else stem[match.start("document") :]
+
+
+def with_actor(message: str, question: str) -> str | None:
+    """Return a message with the body of people that the question before speaks of in the place of "it".
+
+    Who asked a fund for money is who got some of it: "How much did it get?" after "How much did the choir ask the Arts
+    Fund for?" means the choir, and from the fund. The result is "" where either may be meant, and None for questions of
+    which this rule knows nothing.
+
+    Args:
+        message: The message with the pronoun.
+        question: The question before it.
+    """
+    acts, it = _BODY_ACTS.search(question), _IT_ACTS.search(message)
+    if acts is None or it is None:
+        return None
+    verb, asked = it["verb"].casefold(), _ASKS_FOR.fullmatch(acts["verb"]) is not None
+    is_same = verb == acts["verb"].casefold() or (asked and _ASKS_FOR.fullmatch(verb) is not None)
+    gets = asked and _GETS.fullmatch(verb) is not None
+    if not (is_same or gets):
+        gives = asked and _GIVES.fullmatch(verb) is not None
+        return "" if acts["whom"] and not gives else None
+    place = message.lower().index(" it ", it.start()) + 1
+    completed = f"{message[:place]}{acts['body']}{message[place + 2 :]}"
+    if gets and acts["whom"] and not it["rest"].strip():
+        completed = f"{completed.rstrip(' ?.!')} from {acts['whom']}?"
+    return completed
+
 
 def occasion_of(question: str) -> str:
     """Return the occasion that a question speaks of, "the last meeting of the trustees"; "" if there is none."""
@@ -213,7 +344,8 @@ def thing_of(question: str, names: list[str], people: list[str]) -> str:
         auxiliary = _AUXILIARY_AT_END.search(before)
         is_state = auxiliary is not None and _BE.fullmatch(auxiliary["word"]) is not None
         # "did the museum buy the chart": the first of the two acts, and the second is looked at next.
-        acts_on_another = auxiliary and not is_state and len(_ANY_DETERMINER.findall(thing)) > 1
+        # "will the repair of the roof cost" has one subject.
+        acts_on_another = auxiliary and not is_state and len(_ANY_DETERMINER.findall(_OF_AN_ACT.sub("the ", thing))) > 1
         if acts_on_another or not _CHAIN.fullmatch(thing):
             continue
         if auxiliary:

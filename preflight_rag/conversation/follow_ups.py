@@ -8,18 +8,24 @@ from collections.abc import Sequence
 from preflight_rag.conversation.antecedents import (
     acts_as_person,
     acts_as_thing,
+    document_of,
+    names_nothing,
     occasion_of,
+    refers_within,
     role_in,
     suits_no_thing,
     thing_of,
     what_it_means,
+    with_actor,
 )
+from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
 from preflight_rag.conversation.counterparts import with_counterpart
 from preflight_rag.conversation.relative_years import with_years
-from preflight_rag.state.reading import Earlier, Rewrite
+from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.text import names
 from preflight_rag.text.citations import without_marks
+from preflight_rag.text.headers import SEVERAL
 from preflight_rag.text.values import QUANTITY
 from preflight_rag.text.words import words
 
@@ -190,6 +196,13 @@ _DOCUMENT = re.compile(
 )
 """Words for documents: "what about in the contract?" may mean another one than the last answer cites."""
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
+_TROUBLE_WITH = re.compile(
+    r"^(?P<asked>\W*(?:(?:and|so) )?what(?:['’]s| is| was)) (?:wrong|the matter|the (?:problem|trouble|issue)|up) with"
+    r" (?P<thing>\w)",
+    re.I,
+)
+"""A question for what a thing suffers from: "What was wrong with the boiler?" speaks of the boiler."""
+_OF_AN_EVENT = re.compile(r"(?:(?:and|so) )?(?:when|where|how (?:bad|serious)) (?:was|is) it", re.I)
 _GENERAL = re.compile(
     r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
     r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
@@ -219,6 +232,29 @@ _WHAT_OF = re.compile(
     r" (?P<thing>(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}?)(?= (?:of|for|in|at|on) |$)",
     re.I,
 )
+_HOLDER_THEN = re.compile(
+    r"(?:(?:and|but|so) )?who (?P<verb>is|was) (?:it|that|this) (?P<then>(?:in|during|before|until|since|after)"
+    r" [^?]{2,40}|now|today|currently|then|before|previously|originally|last year|at the time)",
+    re.I,
+)
+"""A question for another holder of the office that was asked about: "And who was it in 2021?"."""
+_OFFICE_ASKED = re.compile(
+    r"(?:(?:and|but|so) )?who(?:['’]s| is| was)(?: (?:currently|now))? (?P<office>(?:the|our|your)"
+    r" (?:(?:current|present|new|former) )?[\w'’-]+(?: [\w'’&-]+){0,9})",
+    re.I,
+)
+_WHO_DID = re.compile(
+    r"(?:(?:and|but|so) )?who (?P<act>(?:\w{2,20}ed|won|led|held|ran|made|wrote|gave|took|paid)\b.*)", re.I
+)
+_YEAR_BEHIND = re.compile(
+    r" (?:in|during|for) (?:the )?(?:year )?(?:19|20)\d\d(?:[-/]\d{2,4})?$| (?:now|today|currently)$", re.I
+)
+_COMMON_NAME = re.compile(
+    r"(?:Club|Fund|Company|Board|Committee|Society|Trust|Trustees|Museum|Council|College|School|Association|Bank|Group"
+    r"|Church|Parish|Estate|University|Hospital|Library|Foundation|Department|Ministry|Landlord|Tenant|Customer"
+    r"|Supplier|Contractor|Client|Employer|Party|Parties|Agreement|Contract|Policy|Plan)"
+)
+"""A common noun that a contract writes like a name: "for the Club". It is nobody's name."""
 _THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 
 
@@ -239,13 +275,15 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
     for place, turn in enumerate(turns):
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
-        turn = _with_own_name(turn)
+        turn = _with_office(_with_own_name(turn), turns[:place])
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         is_named = False
         if is_last and (named := _named(turn, clause or core, people, turns[: place - 1])) != turn:
             turn, is_named = _with_setting(named, clause or core), True
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
+        if is_named and rest != turn and _CLAUSE.match(rest):
+            turn = rest = f"{rest[:1].upper()}{rest[1:]}"  # readers by rule know no "And how much" as a question
         is_office = _OFFICE.match(rest) is not None
         if (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
             core, clause, spoken = owned, "", owned
@@ -281,6 +319,23 @@ def _with_own_name(message: str) -> str:
     return _put(f"{clause[:1].upper()}{clause[1:]}?", pronoun, match["name"])
 
 
+def _with_office(message: str, before: Sequence[str]) -> str:
+    """Return "Who was the treasurer in 2021?" for "And who was it in 2021?"; other messages unchanged.
+
+    The office is that of the last question for a person, which need not be the one before: in between, a conversation
+    speaks of the person.
+    """
+    match = _HOLDER_THEN.fullmatch(message.rstrip(" ?.!"))
+    asked = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if _WHO.match(turn)), "")
+    stem = _YEAR_BEHIND.sub("", asked.rstrip(" ?.!"))
+    if match is None or _PRONOUN.search(stem):
+        return message
+    if office := _OFFICE_ASKED.fullmatch(stem):
+        return f"Who {match['verb'].lower()} {office['office']} {match['then']}?"
+    act = _WHO_DID.fullmatch(stem)
+    return f"Who {act['act']} {match['then']}?" if act else message
+
+
 def _stands_alone(text: str) -> bool:
     """Return whether a message names its subject, so that it can be understood without the conversation."""
     asked = text.rstrip(" ?.!")
@@ -308,6 +363,8 @@ def _stands_alone(text: str) -> bool:
 
 def _names_antecedent(text: str) -> bool:
     """Return whether a pronoun refers to the question's own subject: "which items are below their level"."""
+    if refers_within(text):
+        return True
     match = _ANTECEDENT.match(text)
     if match is None:
         return False
@@ -351,19 +408,59 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     person = _PERSON.search(message)
     # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
-        return _put(message, person, _person_of(question, people) or _person_before(question, people, before))
+        found = _person_of(question, people) or _person_before(question, people, before)
+        return _put(message, person, found or _holder(question, people))
+    if noun := bare_noun(message):
+        # What is repaired is what "it" means where somebody asks whether it was.
+        asked = "Was it repaired?"
+        pronoun = _THING.search(asked)
+        thing_named = _thing_meant(asked, pronoun, question) if pronoun else ""
+        return with_owner_of_noun(message, noun, thing_named, question)
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
     if not thing:
         return message
-    return _put(message, thing, _thing_meant(message, thing, question))
+    if _HOLDER_THEN.fullmatch(message.rstrip(" ?.!")):
+        return message  # "who was it": no thing
+    if (acted := with_actor(message, question)) is not None:
+        return acted or message
+    found = _thing_meant(message, thing, question)
+    if not found and names_nothing(question):
+        found = _thing_before(message, thing, before)
+    return _put(message, thing, found)
+
+
+def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -> str:
+    """Return what "it" stands for where the question before names nothing; "" if that is unclear.
+
+    After "What happened to the Kestrel?" and "Was anybody hurt?", "Who repaired it?" still means the Kestrel.
+    """
+    is_one = pronoun[0].lower() in ("it", "its")
+    for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
+        if not names_nothing(turn):
+            # "When was it?" asks for what happened, and not for the thing that it happened to.
+            is_event = re.match(r"what happened\b", turn, re.I) and _OF_AN_EVENT.fullmatch(message.rstrip(" ?.!"))
+            return "" if is_event or not is_one else _thing_meant(message, pronoun, turn)
+    return ""
+
+
+def _holder(question: str, people: Sequence[str]) -> str:
+    """Return the office that a question asks for, where its answer names several people: "the treasurer".
+
+    Which of them holds it is for the documents to say; "her" is whoever does.
+    """
+    office = _OFFICE_ASKED.fullmatch(question.rstrip(" ?.!")) if len(people) > 1 else None
+    is_now = office is not None and re.match(r"(?:(?:and|but|so) )?who(?:['’]s| is)\b", question, re.I) is not None
+    return office["office"] if office and is_now else ""
 
 
 def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
     is_one = pronoun[0].lower() in ("it", "its")
+    question = _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question)
     subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
-    own = [name for name in own if len(name) <= LONGEST_NAME]
+    own = [name for name in own if len(name) <= LONGEST_NAME and not _is_common(name, question)]
+    own = [name for name in own if not _is_day(name)] or own
     if subject and len(own) == 1 and _acts(message, pronoun) and _owns(own[0], subject["subject"]):
         return re.sub(r"['’]s?$", "", own[0])
     asks_who = is_one and subject is not None and _WHO.match(question) is not None
@@ -377,12 +474,19 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     if not is_one:
         return ""
     firms = [name for name in own if name not in people]
+    if document := document_of(question, message):
+        return document
     # A name that may be a firm's may be meant beside the thing.
     sure = [name for name in people if acts_as_person(name, question)]
     spoken_of = "" if suits_no_thing(message) else thing_of(question, own, sure)
     if spoken_of and all(name in spoken_of for name in firms):
         return what_it_means(spoken_of, message)
     return firms[0] if len(firms) == 1 == len(own) and not asks_who else ""
+
+
+def _is_common(name: str, question: str) -> bool:
+    """Return whether a name is a common noun with a capital, and an article before it: "the Club"."""
+    return _COMMON_NAME.fullmatch(name) is not None and f" the {name} " in f" {question.rstrip(' ?.!')} "
 
 
 def _may_be_person(name: str, question: str, message: str) -> bool:
@@ -518,13 +622,48 @@ def people_of(earlier: Earlier) -> list[str]:
     headline = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
     if match := _PERSON_NAME.fullmatch(headline):
         return [_bare(match[0])]
-    quote = " ".join(earlier.sources[0].text.split()) if earlier.sources else ""
+    if several := _people_of_groups(earlier):
+        return several
+    return _people_in_quote(earlier.sources[0], earlier.question) if earlier.sources else []
+
+
+def _people_of_groups(earlier: Earlier) -> list[str]:
+    """Return the people whom an answer of several documents names: those of its newest document.
+
+    All of them if the question is about the past, if one of the documents shows no year, or if two are equally new;
+    none if all name the same.
+    """
+    answers = {" ".join(answer.split()) for _, answer in earlier.groups}
+    quoted = [source for source in earlier.sources if " ".join(source.text.split()) in answers]
+    named = [(_year_of(source), found) for source in quoted if (found := _people_in_quote(source, earlier.question))]
+    if len({tuple(found) for _, found in named}) < 2:
+        return []
+    newest = max(year for year, _ in named)
+    latest = [found for year, found in named if year == newest]
+    # Who held an office once is not who holds it by the newest document.
+    is_past = YEAR.search(earlier.question) or re.search(r"\b(?:was|were|did)\b", earlier.question, re.I)
+    is_sure = len(latest) == 1 and all(year for year, _ in named) and not is_past
+    return list(dict.fromkeys(name for found in (latest if is_sure else [each for _, each in named]) for name in found))
+
+
+def _year_of(source: Source) -> int:
+    """Return the last year in a source's date, or else in its title or file name; 0 if it shows none."""
+    if source.date and (year := YEAR.search(source.date)):
+        return int(year[0])
+    # In "policy_2024.docx" no border of a word stands before the year.
+    named = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", f"{source.title} {source.source}")
+    return max(map(int, named), default=0)
+
+
+def _people_in_quote(source: Source, question: str) -> list[str]:
+    """Return the people whom a quote names, without those of the question."""
+    quote = " ".join(source.text.split())
     found = [
         _bare(match[0])
         for match in _PERSON_NAME.finditer(quote)
         if not _NO_PERSON.search(match[0])
         and not _COMPANY.match(quote, match.end())
-        and _bare(match[0]) not in earlier.question
+        and _bare(match[0]) not in question
     ]
     return list(dict.fromkeys(found))
 
@@ -671,9 +810,20 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
         spoken = spoken.replace(written, corrected)
     # "Who is the landlord?" leans on no words of the conversation, and yet means the lease that was just read.
     leans = spoken != made.question or _OFFICE.match(_LEAD_IN.sub("", spoken, count=1))
-    if not earlier or not earlier["citations"] or not leans:
+    # "The repair" is one of a thing, of which other documents may say more than the one cited first; and who held an
+    # office in another year is said in the documents of that year.
+    asks_anew = bare_noun(spoken) or _HOLDER_THEN.fullmatch(spoken.rstrip(" ?.!"))
+    if not earlier or not earlier["citations"] or not leans or asks_anew:
         return []
-    return [str(earlier["citations"][0]["document_id"])]
+    # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
+    citations = earlier["citations"]
+    known = f"{spoken} {earlier['question']}"
+    named = [name for name in _names_in(made.question) if name not in known and _PERSON_NAME.fullmatch(name)]
+    naming = [each for each in citations if named and named[0] in each["quote"]]
+    # What several documents said, each in its own words, is no answer of the first of them.
+    if not naming and earlier["answer"].startswith(SEVERAL):
+        return []
+    return [str((naming or citations)[0]["document_id"])]
 
 
 def new_names(message: str) -> list[str]:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import standalone
+from preflight_rag.conversation.antecedents import names_nothing, refers_within
+from preflight_rag.conversation.follow_ups import points_nowhere, standalone
 
 FALK = "What did Ingrid Falk find wrong with the figurehead?"
 CONSERVATOR = "What did the conservator find when she examined the figurehead?"
@@ -17,7 +18,7 @@ CONSERVATOR = "What did the conservator find when she examined the figurehead?"
         ("Who repaired the clock?", "How old is it?", "How old is the clock?"),
         ("What did we pay for the harbour chart last year?", "Where is it?", "Where is the harbour chart?"),
         ("Did the trustees sell the steam pinnace?", "How long is it?", "How long is the steam pinnace?"),
-        ("How much will the treatment cost?", "And how long will it take?", "And how long will the treatment take?"),
+        ("How much will the treatment cost?", "And how long will it take?", "How long will the treatment take?"),
         ("When does the café lease end?", "Can it be renewed?", "Can the café lease be renewed?"),
         ("How long is the crack in the figurehead?", "Is it new?", "Is the crack in the figurehead new?"),
         ("Where is the oilskin coat kept?", "Who gave it?", "Who gave the oilskin coat?"),
@@ -157,3 +158,116 @@ def test_without_an_occasion_the_question_before_stays_as_it_is(question, messag
 )
 def test_why_not_asks_for_the_reason_of_a_no(question, expected):
     assert standalone("why not?", [question]) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "When is the harvest supper and how much is it?",
+        "When is dinner and where is it served?",
+        "Who is the treasurer and how long has she served?",
+        "How old is the organ, and who built it?",
+        "Where are the tickets sold and how much are they?",
+        "Where is Mill Lane; when was it closed?",
+    ],
+)
+def test_the_second_half_of_a_question_means_what_the_first_half_names(question):
+    assert refers_within(question)
+    assert not points_nowhere(question)
+    # Whatever the conversation spoke of before is not meant.
+    assert standalone(question, ["Where is the figurehead of Ingrid Falk?"]) == question
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much is it?",
+        "When was it carved and who carved it?",
+        "What happened and how did it break?",
+        "Who are the trustees and what will it cost?",
+        "How old is the organ and what did she say?",
+        "When was the organ built?",
+    ],
+)
+def test_a_pronoun_that_the_first_half_does_not_explain_is_sought_before(question):
+    assert not refers_within(question)
+
+
+def test_only_the_first_half_of_a_question_is_completed_where_it_has_the_pronoun():
+    asked = standalone("When was it carved and who carved it?", ["Where is the figurehead?"])
+    assert asked == "When was the figurehead carved and who carved it?"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "expected"),
+    [
+        (["What happened to Seagull in May?", "Did anyone get hurt?"], "Who mended it?", "Who mended Seagull?"),
+        (["What happened to the organ?", "Was anybody hurt?"], "How old is it?", "How old is the organ?"),
+        (["Where is the bell?", "What happened then?", "Who complained?"], "Is it old?", "Is the bell old?"),
+    ],
+)
+def test_it_means_the_thing_before_a_question_that_names_nothing(earlier, message, expected):
+    assert standalone(message, earlier) == expected
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        # A person; another thing, or another person, in between; what happened, and not the thing.
+        (["What did Ingrid Falk say?", "Was anybody hurt?"], "Who repaired it?"),
+        (["What happened to the organ?", "Who is the vicar?"], "Who repaired it?"),
+        (["What happened to the organ?", "Did anybody buy tickets?"], "Who made it?"),
+        (["What happened to the organ?", "Was anybody hurt?"], "When was it?"),
+    ],
+)
+def test_it_stays_where_what_came_between_may_be_meant(earlier, message):
+    assert standalone(message, earlier).endswith(message)
+
+
+def test_a_question_names_nothing_only_if_no_noun_is_left_over():
+    assert names_nothing("Was anybody badly hurt?")
+    assert names_nothing("Who complained?")
+    assert not names_nothing("Was anybody hurt in the hall?")
+    assert not names_nothing("Did anybody see Ingrid?")
+
+
+ASKED_FOR = "How much did the choir ask the Arts Fund for?"
+PAID = "How much did the choir pay Smith Organs?"
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        (ASKED_FOR, "And how much did it get?", "How much did the choir get from the Arts Fund?"),
+        (ASKED_FOR, "How much did it give?", "How much did Arts Fund give?"),
+        ("How much did the choir ask for?", "How much did it receive?", "How much did the choir receive?"),
+        (PAID, "How much did it pay in 2021?", "How much did the choir pay in 2021?"),
+    ],
+)
+def test_who_asks_for_money_is_who_gets_it(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize("message", ["When did it move?", "Why will it close?"])
+def test_it_stays_where_either_of_two_bodies_may_be_meant(message):
+    assert "did Smith" not in standalone(message, [PAID])
+    assert standalone(message, [PAID]).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("Who signed the lease for the School?", "When was it made?", "When was the lease made?"),
+        ("Who wrote the letter to the mayor?", "When was it sent?", "When was the letter to the mayor sent?"),
+        ("Who runs the Museum?", "When was it built?", "When was the Museum built?"),
+        ("What was wrong with the organ?", "How old is it?", "How old is the organ?"),
+        ("What happened to Seagull in May 2023?", "Who built it?", "Who built Seagull?"),
+    ],
+)
+def test_a_common_noun_with_a_capital_is_no_name(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+def test_a_document_is_not_meant_where_something_else_is_said_of_it():
+    asked = standalone("How old is it?", ["Who signed the lease for the School?"])
+    assert asked == "Who signed the lease for the School? How old is it?"

@@ -2,10 +2,17 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import new_names, people_of, points_nowhere, standalone
+from preflight_rag.conversation.follow_ups import (
+    continued_documents,
+    new_names,
+    people_of,
+    points_nowhere,
+    standalone,
+)
 from preflight_rag.conversation.repeated_answers import adds_nothing, repeats
-from preflight_rag.state.reading import Earlier, Source
+from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.values import Citation
+from preflight_rag.text.headers import SEVERAL
 
 ADULTS = "What is the normal heart rate of adults?"
 
@@ -292,3 +299,81 @@ def test_a_follow_up_adds_nothing_unless_it_is_a_whole_question_or_the_quote_giv
 ):
     earlier = {"question": RENT, "answer": "The rent [1]", "citations": [{"quote": quote}], "groups": []}
     assert adds_nothing(message, asked, earlier) is nothing
+
+
+GARDENER = "Who is the head gardener?"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message", "expected"),
+    [
+        ([GARDENER, "What is his phone number?"], "And who was it in 2019?", "Who was the head gardener in 2019?"),
+        (["Who is the chair in 2024?"], "Who was it in 2020?", "Who was the chair in 2020?"),
+        ([GARDENER], "Who was it before?", "Who was the head gardener before?"),
+        (["Who won the prize in 2024?"], "And who was it in 2023?", "Who won the prize in 2023?"),
+    ],
+)
+def test_who_was_it_asks_for_another_holder_of_the_office(earlier, message, expected):
+    assert standalone(message, earlier) == expected
+
+
+@pytest.mark.parametrize("earlier", ["When is the fair?", "Who is her deputy?", "Where is the organ?"])
+def test_who_was_it_stays_where_no_office_was_asked_for(earlier):
+    assert standalone("And who was it in 2023?", [earlier]) == f"{earlier} And who was it in 2023?"
+
+
+def plan(year, name):
+    text = f"The head gardener is {name}."
+    return ("Head gardener (Garden plan)", text), Source(1, "p", "Garden plan", text, f"garden_plan_{year}.pdf")
+
+
+@pytest.mark.parametrize(
+    ("plans", "people"),
+    [
+        ([plan("2019", "Ada Byron"), plan("2023", "Mary Dillon")], ["Mary Dillon"]),
+        ([plan("2023", "Mary Dillon"), plan("2019", "Ada Byron")], ["Mary Dillon"]),
+        # One has no year, or both have the same.
+        ([plan("old", "Ada Byron"), plan("2023", "Mary Dillon")], ["Ada Byron", "Mary Dillon"]),
+        ([plan("2023", "Ada Byron"), plan("2023", "Mary Dillon")], ["Ada Byron", "Mary Dillon"]),
+    ],
+)
+def test_of_several_documents_the_newest_one_names_the_person(plans, people):
+    groups, sources = zip(*plans, strict=True)
+    assert people_of(Earlier(GARDENER, "From several documents", sources, groups)) == people
+
+
+def test_the_newest_document_does_not_name_who_held_an_office_once():
+    groups, sources = zip(plan("2019", "Ada Byron"), plan("2023", "Mary Dillon"), strict=True)
+    earlier = Earlier("Who was the head gardener in 2019?", "From several documents", sources, groups)
+    assert people_of(earlier) == ["Ada Byron", "Mary Dillon"]
+
+
+def test_she_is_the_holder_of_an_office_for_which_documents_name_several():
+    two = ["Ada Byron", "Mary Dillon"]
+    asked = standalone("What is her phone number?", [GARDENER], two)
+    assert asked == "What is the head gardener’s phone number?"
+    # A holder of the past is not asked for by an office that somebody else has now.
+    assert "gardener’s" not in standalone("What was her phone number?", ["Who was the head gardener?"], two)
+
+
+def test_a_person_is_sought_in_the_document_that_names_her():
+    citations = [
+        {"document_id": "old", "quote": "The head gardener is Ada Byron."},
+        {"document_id": "new", "quote": "The head gardener is Mary Dillon."},
+    ]
+    earlier = {"question": GARDENER, "answer": "", "citations": citations, "groups": []}
+    made = Rewrite("What is Mary Dillon’s phone number?")
+    assert continued_documents("What is her phone number?", made, earlier) == ["new"]
+    assert continued_documents("Who was it in 2019?", Rewrite("Who was the head gardener in 2019?"), earlier) == []
+
+
+def test_an_answer_of_several_documents_is_continued_in_none_of_them():
+    citations = [{"document_id": "d", "quote": "The hall is old."}]
+    earlier = {
+        "question": "How old is the hall?",
+        "answer": f"{SEVERAL}\n\nOld [1]",
+        "citations": citations,
+        "groups": [],
+    }
+    assert continued_documents("Where is it?", Rewrite("Where is the hall?"), earlier) == []
+    assert continued_documents("Where is it?", Rewrite("Where is the hall?"), earlier | {"answer": "Old [1]"}) == ["d"]
