@@ -35,6 +35,7 @@ from preflight_rag.offline.evidence import (
     MAX_QUOTED,
     NOTHING,
     ScoredSentence,
+    Sentence,
     SentenceReader,
     alike_quotes,
     evidence,
@@ -304,6 +305,11 @@ def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
     return len(asked) > 1 and any(asked <= terms for terms in every)
 
 
+def _prose_of(sources: Sequence[Source]) -> list[Sentence]:
+    """Return the sentences of running text, without questions."""
+    return [item for item in sentences_of(sources) if not is_row(item.text) and not item.text.endswith("?")]
+
+
 def _with_likeliest(quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None) -> list[tuple[int, str]]:
     """Return quotes, with the sentence of the likeliest answer behind them if none has it.
 
@@ -491,7 +497,10 @@ class AnswerReader:
         if named and (exact_strings(question) or not self._prose_says_more(question, named, sources)):
             if not asks_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)
-                named = [*named, *self._prose_beside(named, question, read, fit)]
+                if not exact_strings(question) and self._prose_is_nearer(question, named, sources):
+                    named = [*self._prose_beside(named[:1], question, read, fit), *named[:1]]
+                else:
+                    named = [*named, *self._prose_beside(named, question, read, fit)]
             named = _with_likeliest(named, judgement.likeliest())
             return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
         stated = with_long_forms(question, sentences_of(sources), sources)
@@ -520,10 +529,19 @@ class AnswerReader:
             return False
         asked = frozenset(words(question)) - STOP_WORDS
         most = max(len(asked & frozenset(words(row))) for _, row in rows)
-        return any(
-            len(asked & item.terms) >= most + CLEARLY_MORE
-            for item in sentences_of(sources)
-            if not is_row(item.text) and not item.text.endswith("?")
+        return any(len(asked & item.terms) >= most + CLEARLY_MORE for item in _prose_of(sources))
+
+    def _prose_is_nearer(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
+        """Return whether no row has more than half of a question's words, and running text has more than any row.
+
+        The words of its title and its heading count, too: a row that only has the name of a thing says little of it.
+        """
+        asked = frozenset(words(question)) - STOP_WORDS
+        named = asked - NO_SUBJECT
+        most = max(len(named & frozenset(words(row))) for _, row in rows)
+        return 2 * most <= len(named) and any(
+            len(named & (item.terms | item.title_terms)) > most <= len(named & item.terms)
+            for item in _prose_of(sources)
         )
 
     def _alike(
