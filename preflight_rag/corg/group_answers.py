@@ -80,7 +80,8 @@ def as_evidence(
         quotes = _of_versions(question, (ordered[0], *replaced), quotes)
         ordered = [source for source in ordered if source.n in quotes]
         # A question that names a year asks for the version of that year alone.
-        of_year = [source for source in ordered if is_titled_by_year(question, source.title)]
+        dated = {source.n: f"{source.title} {(source.date or '')[:4]}" for source in ordered}
+        of_year = [source for source in ordered if is_titled_by_year(question, dated[source.n])]
         ordered = ordered if _COMPARES.search(question) else of_year or ordered
         quotes = {source.n: quotes[source.n] for source in ordered}
         replaced = ordered[1:]
@@ -119,16 +120,19 @@ def _first_of_each(quotes: Sequence[tuple[int, str]]) -> dict[int, str]:
 
 
 def _on_the_question(question: str, quotes: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
-    """Return the quotes that share a word with the question, if any does; of two, which may contradict, both."""
+    """Return the quotes that share words with the question, if any does; of two, which may contradict, both.
+
+    They have at least half as many as the one with the most: of "the spring regatta of 2025" a roster has "2025" alone.
+    """
     if len(quotes) <= 2:
         return dict(quotes)
     asked = frozenset(words(question)) - STOP_WORDS
-    sharing = {}
+    shared = {}
     for n, quote in quotes.items():
         heading = sources[n].heading if n in sources else ""
-        if asked & frozenset(words(f"{heading} {quote}")):
-            sharing[n] = quote
-    return sharing or dict(quotes)
+        shared[n] = len(asked & frozenset(words(f"{heading} {quote}")))
+    least = max(1, *shared.values()) / 2
+    return {n: quote for n, quote in quotes.items() if shared[n] >= least} or dict(quotes)
 
 
 def _label(entry: EntryState) -> str:

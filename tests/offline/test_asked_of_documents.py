@@ -60,3 +60,9 @@ def test_the_price_below_the_heading_that_names_the_thing_comes_first(app: Prefl
 def test_the_newest_edition_stands_before_the_one_it_replaces(app: Preflight) -> None:
     answer = app.ask("Who is the Harbour Safety Officer?").answer
     assert -1 < answer.index("Nerys Bowen") < (answer.find("Idris Vaughan") % 10_000)
+
+
+def test_the_year_that_is_asked_for_shows_the_edition_of_that_year(app: Preflight) -> None:
+    answer = app.ask("Who was the Harbour Safety Officer in 2021?").answer
+    assert "Idris Vaughan" in answer
+    assert "Nerys Bowen" not in answer
