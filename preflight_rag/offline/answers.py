@@ -14,6 +14,7 @@ from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
+from preflight_rag.offline.asked_roles import repeats_role, with_holder
 from preflight_rag.offline.attendance import attendance_lines
 from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
@@ -79,6 +80,7 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.money import with_currency
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
@@ -145,7 +147,8 @@ class JudgedAnswers:
         *,
         several: bool,
     ) -> None:
-        found = list(chain.from_iterable(answers_of(part, several=several) for part in read))
+        spans = chain.from_iterable(answers_of(part, several=several) for part in read)
+        found = [with_holder(question, item) for item in spans]
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
         self._office, self._sources = asked_office(question), [item.source for item in read]
         self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
@@ -232,6 +235,8 @@ class JudgedAnswers:
         may_claim = self._fit.may_claim(source.n, quote)
         if _is_of_question_before(question, quote):
             return "subject"
+        if repeats_role(question, answer):
+            return "wrong_type"
         if counts_another(question, answer):
             return "counted"
         if is_too_wide(question, quote, answer.text, source.title):
@@ -277,7 +282,8 @@ class JudgedAnswers:
             moved = tuple(
                 replace(span, start=span.start + item.start, end=span.end + item.start) for span in reading.spans
             )
-            made += answers_of(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
+            spans = answers_of(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
+            made += [with_holder(self._question, span) for span in spans]
         return made
 
     def _support(self, places: Iterable[int]) -> None:
@@ -630,7 +636,8 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
 
 def _cell(found: TableAnswer) -> Draft:
     """Return the draft for a table's cell: its value, the labels of its row and column, and the row as a quote."""
-    short = f"{found.cell} ({found.scale})" if found.scale else found.cell
+    value = with_currency(found.cell, found.column)
+    short = f"{value} ({found.scale})" if found.scale else value
     named = f"{short} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
     return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
 

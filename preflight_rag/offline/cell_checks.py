@@ -86,6 +86,13 @@ class AskedName:
         prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
         return any(self.letters in _letters(text) for text in (source.title, PurePath(source.source).name, prose))
 
+    def is_taken_apart(self, row: frozenset[str], column: frozenset[str]) -> bool:
+        """Return whether some of the name's terms are the row's alone and the others the column's alone.
+
+        "Head Gardener" is one name, and not the column "Gardener" of the row "Head office".
+        """
+        return self.terms <= row | column and not (self.terms <= row or self.terms <= column)
+
 
 @dataclass(frozen=True)
 class QuestionWording:
@@ -172,6 +179,7 @@ def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
     return (
         _are_said(asked, cell)
         and all(name.stands_with(cell.terms | cell.around, cell.source) for name in asked.names)
+        and not any(name.is_taken_apart(*cell.labels) for name in asked.names)
         and _of_the_years(asked, cell)
         and _of_the_quarter(asked, cell)
         and _qualifiers(f"{cell.column} {cell.row}") <= asked.qualifiers

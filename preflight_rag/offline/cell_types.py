@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from preflight_rag.offline.narrow_questions import is_of_other_rate
-from preflight_rag.text.money import asks_money, may_be_money
+from preflight_rag.text.money import asks_money, asks_price, is_price, may_be_money
 from preflight_rag.text.tables import has_no_value
 from preflight_rag.text.values import DATE, Kind
 
@@ -65,6 +65,8 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
         return True
     has_digits = any(map(str.isdigit, cell))
     if (has_digits or kind == "number") and is_of_other_rate(question, labels, cell, must_name=True):
+        return False
+    if asks_price(question) and not is_price(cell, labels):
         return False
     if kind == "name":
         if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):

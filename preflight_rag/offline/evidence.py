@@ -26,7 +26,7 @@ from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.links import TARGET_LINE
-from preflight_rag.text.money import asks_price, has_money, is_other_figure
+from preflight_rag.text.money import asks_sum, has_money, is_other_figure
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to
@@ -387,7 +387,7 @@ def _has_day(text: str) -> bool:
 
 def says_of_kind(question: str) -> Callable[[str], bool] | None:
     """Return whether a text has what a question asks for, a number, a date or money; None where it asks for neither."""
-    if asks_price(question):
+    if asks_sum(question):
         return has_money
     kind = "" if _MOST.search(question) else asked_kind(question)
     return {"number": has_figure, "date": _has_day}.get(kind)

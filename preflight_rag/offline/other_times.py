@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 
+from preflight_rag.offline import row_times
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH_NAMES
-from preflight_rag.text.tables import is_row
+from preflight_rag.text.tables import parse_row
 from preflight_rag.text.values import QUANTITY, asked_kind
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -73,10 +74,10 @@ def is_of_another_time(question: str, source: Source, quote: str) -> bool:
     Args:
         question: The question.
         source: The passage of the sentence.
-        quote: The sentence; a table's row is left to the rules for rows.
+        quote: The sentence; a table's row is left to `row_times`.
     """
-    if is_row(quote):
-        return False
+    if (row := parse_row(quote)) is not None:
+        return row_times.is_of_another_time(question, row)
     placed = f"{source.title} {source.heading} {quote}"
     if _ordinals(question) - _ordinals(placed) or _is_of_other_length(question, quote):
         return True

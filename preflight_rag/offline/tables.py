@@ -17,8 +17,10 @@ from itertools import chain
 
 from preflight_rag.offline.cell_checks import STATISTIC, YEAR, CellNames, asked_of, may_be_claimed
 from preflight_rag.offline.cell_types import is_of_asked_type
+from preflight_rag.offline.row_times import is_of_another_time
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH, MONTHS
+from preflight_rag.text.money import asks_price
 from preflight_rag.text.tables import Cell, TableRow, parse_row
 from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
@@ -59,6 +61,14 @@ _ASKING = frozenset(
 )
 """Words that ask, and name nothing, unless a row or a column has them."""
 _QUANTITY = frozenset(words("many much"))
+_HEAD = re.compile(
+    r"\bwh(?:at|ich)(?:['’]s| (?:is|are|was|were)) (?:[\w'’.-]{1,40} ){0,6}?(?P<head>[\w-]{2,40})"
+    r"(?= (?:of|for)\b|\W{0,5}$)",
+    re.IGNORECASE,
+)
+"""The noun that a question asks for: the use of "What is the use of the north shed?"."""
+_GENERAL_HEADS = frozenset(words("value figure table row column list report amount total number"))
+"""Such nouns that name nothing, whatever cell they are asked of."""
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _SCALE = re.compile(r"(?:\bin |[$€£] ?|\()(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
 _NO_AMOUNT = re.compile(
@@ -153,7 +163,8 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     lines = list(_lines(sources, _long_forms(sources, asked)))
     known = frozenset[str]().union(*(line.all for line in lines))
     asked |= {letter.lower() for letter in _LETTER.findall(question) if letter.lower() in known}
-    asked = frozenset(term for term in asked if term not in _QUANTITY and (term in known or term not in _ASKING))
+    asking = _ASKING - _heads(question)
+    asked = frozenset(term for term in asked if term not in _QUANTITY and (term in known or term not in asking))
     if not asked or not lines:
         return None
     weights, titles = _weights(asked, lines), _title_shares(asked, lines)
@@ -166,7 +177,9 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
             found
             for line in lines
             for found in _candidates(line, asked, weights, titles)
-            if _may_answer(question, kind, found) and may_be_claimed(wanted, _named(found))
+            if _may_answer(question, kind, found)
+            and may_be_claimed(wanted, _named(found))
+            and not is_of_another_time(question, line.row, line.row.cells[found.place].column)
         ),
         key=lambda found: -found.score,
     )
@@ -189,6 +202,12 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
         share=round(best.share, 4),
         margin=margin,
     )
+
+
+def _heads(question: str) -> frozenset[str]:
+    """Return the noun that a question asks for, if a cell has to bear it; a price may be called anything."""
+    match = None if asks_price(question) else _HEAD.search(question)
+    return frozenset(words(match["head"])) - _GENERAL_HEADS if match else frozenset()
 
 
 def _scale(line: _Line, cell: Cell, label: str) -> str:

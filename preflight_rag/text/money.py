@@ -13,8 +13,15 @@ _ASKS_MONEY = re.compile(
     rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_PRICE})\b(?! (?:cent(?:er|re)|list|effect))",
     re.IGNORECASE,
 )
-_ASKS_PRICE = re.compile(r"^\W*(?:and )?how much (?:is|are|was|were|will|would|does|do|did|for)\b", re.IGNORECASE)
+_HOW_MUCH = re.compile(r"^\W*(?:and )?how much (?:is|are|was|were|will|would|does|do|did|for)\b", re.IGNORECASE)
 """Asks for a price where nothing else stands between "how much" and the verb."""
+_ASKS_PRICE = re.compile(
+    rf"\bwhat(?:['’]s| (?:is|are|was|were)) (?:[\w'’.-]{{1,40}} ){{0,6}}(?:{_PRICE}|pay|remuneration|stipend|allowance)"
+    r"(?= (?:of|for|in|at|per|an?)\b|\W{0,5}$)(?<! to pay)",
+    re.IGNORECASE,
+)
+"""A question whose subject is a price or a wage: "What is the pay of the cook?", not "What fee group is Ann in?"."""
+_NO_CHARGE = re.compile(r"(?:none|nil|no(?:ne)? (?:fee|charge|cost)|included|waived|unpaid|voluntary)\b", re.IGNORECASE)
 _ASKS_AMOUNT = re.compile(
     r"\b(?:what|how (?:much|high|large)) (?:was|were)"
     r" (?:(?!(?:of|from|for|in|with|to)\b)[\w’'.&-]{1,40} ){0,7}"
@@ -39,6 +46,12 @@ _CURRENCY = re.compile(
 _AMOUNT = re.compile(
     r"[$€£¥₹] ?\d|\d ?(?:[$€£¥₹]|p\b|(?:pounds?|euros?|dollars?|pence|cents?|USD|EUR|GBP|CHF)\b)", re.IGNORECASE
 )
+_BARE_FIGURE = re.compile(r"(?P<minus>[-−–]?)(?P<number>\d[\d.,]*)")
+_COLUMN_CURRENCY = re.compile(
+    r"(?:(?P<sign>(?:US|A|C|NZ|HK)?\$|[€£¥₹])|\b(?P<code>EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|JPY|CAD|AUD|NZD|INR))"
+    r"(?! ?(?:['’]?\d|[kmb]n?\b|mio\b|mrd\b|thousand|million|billion|[$€£¥₹]))(?![\w$€£¥₹])"
+)
+"""The currency in a column's name, "Value (£)", "USD per year"; not where a scale goes with it: "(£000)", "£m"."""
 _COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>[^\W\d_]{2,20})")
 _OTHER_WORDS = "mn bn percent per each an plus or and to for in at on of a once"
 _BESIDE = frozenset((*SCALES, *_OTHER_WORDS.split()))
@@ -60,14 +73,19 @@ def asks_money(question: str) -> bool:
     return bool(_ASKS_MONEY.search(question))
 
 
-def asks_price(question: str) -> bool:
+def asks_sum(question: str) -> bool:
     """Return whether a question asks for an amount of money, or for a price: "How much is the soup?"."""
-    return asks_money(question) or bool(_ASKS_PRICE.search(question))
+    return asks_money(question) or bool(_HOW_MUCH.search(question))
 
 
 def has_money(text: str) -> bool:
     """Return whether a text has a figure with a currency, or a row one in a column of amounts of money."""
     return bool(_AMOUNT.search(text)) or (bool(_PRICED.search(text)) and " | " in text)
+
+
+def asks_price(question: str) -> bool:
+    """Return whether the subject of a question is a price or a wage, which a name does not answer."""
+    return bool(_ASKS_PRICE.search(question))
 
 
 def is_other_figure(question: str, answer: str) -> bool:
@@ -96,3 +114,23 @@ def may_be_money(cell: str, labels: str) -> bool:
     return not is_no_money(cell) and bool(
         _CURRENCY.search(cell) or _PRICED.search(labels) or _TWO_DECIMALS.fullmatch(cell.strip())
     )
+
+
+def is_price(cell: str, labels: str) -> bool:
+    """Return whether a table's cell may be a price or a wage: an amount of money, or that there is none."""
+    if not any(map(str.isdigit, cell)):
+        return bool(_CURRENCY.search(cell) or _NO_CHARGE.match(cell))
+    return may_be_money(cell, labels)
+
+
+def with_currency(cell: str, column: str) -> str:
+    """Return a bare figure with the currency that its column's name gives: "£9900" for "9900" under "Budget (£)".
+
+    A name with a scale, "(£000)", gives no unit of the figure as it stands.
+    """
+    figure, unit = _BARE_FIGURE.fullmatch(cell.strip()), _COLUMN_CURRENCY.search(column)
+    if figure is None or unit is None or "%" in column:
+        return cell
+    if sign := unit["sign"]:
+        return f"{figure['minus']}{sign}{figure['number']}"
+    return f"{figure[0]} {unit['code']}"

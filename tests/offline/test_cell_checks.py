@@ -146,3 +146,22 @@ def test_an_amount_is_said_with_what_it_is_counted_in(text: str, question: str, 
     found = table_answer(f"What was Nordwind's {question} in 2022?", of(text))
     assert found is not None
     assert found.scale == scale
+
+
+STAFF = """Rooms. | Gallery: Head office | Gardener: Ola Lind | Cook: Jan Brandt
+Gallery: Orangery | Gardener: Ines Vale | Cook: Ana Roth"""
+
+
+@pytest.mark.parametrize(
+    ("question", "cell"),
+    [
+        ("Who is the Head Gardener?", None),
+        ("What is the pay of the gardener of the orangery?", None),
+        ("What is the gardener's allowance at the orangery?", None),
+        ("What is the need of the gardener of the orangery?", None),
+        ("Who is the gardener of the orangery?", "Ines Vale"),
+    ],
+)
+def test_a_name_is_not_taken_apart_and_the_noun_that_is_asked_for_not_ignored(question: str, cell: str | None) -> None:
+    found = table_answer(question, of(STAFF, "Estate", "estate.csv"))
+    assert (found.cell if found else None) == cell

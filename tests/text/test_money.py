@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.money import asks_money, is_no_money, is_other_figure
+from preflight_rag.text.money import asks_money, asks_price, is_no_money, is_other_figure, is_price, with_currency
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,56 @@ def test_whether_an_answer_is_surely_no_amount_of_money(answer, none):
 )
 def test_whether_an_answer_is_another_kind_of_figure(question, answer, is_other):
     assert is_other_figure(question, answer) is is_other
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("What is the pay of the night nurse?", True),
+        ("What was the night nurse's salary in 2024?", True),
+        ("What is the deposit for the kiln?", True),
+        ("What is the fee group of Ann?", False),
+        ("What is the last day to pay for the kiln?", False),
+        ("Who gets the pay of the nurse?", False),
+    ],
+)
+def test_whether_the_subject_is_a_price_or_a_wage(question, asks):
+    assert asks_price(question) is asks
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels", "price"),
+    [
+        ("Ines Vale", "Nurse Salaries", False),
+        ("14", "Bed", False),
+        ("14", "Per hour (€)", True),
+        ("€14", "Nurse", True),
+        ("free", "Nurse", True),
+        ("none", "Deposit", True),
+    ],
+)
+def test_a_name_or_another_number_is_no_price(cell, labels, price):
+    assert is_price(cell, labels) is price
+
+
+@pytest.mark.parametrize(
+    ("cell", "column", "shown"),
+    [
+        ("1450", "Estimate (£)", "£1450"),
+        ("-1,450.50", "Estimate 2025 ($)", "-$1,450.50"),
+        ("80", "US$ per tonne", "US$80"),
+        ("80", "Price EUR", "80 EUR"),
+        ("80", "Price (CHF per night)", "80 CHF"),
+        ("€80", "Price (€)", "€80"),
+        ("about 80", "Price (€)", "about 80"),
+        ("80", "Turnover (£000)", "80"),
+        ("80", "Turnover (£ million)", "80"),
+        ("80", "Turnover (£m)", "80"),
+        ("80", "Turnover ($ '000)", "80"),
+        ("80", "Share (% of £)", "80"),
+        ("80", "Eurasian teal", "80"),
+        ("80", "Amount", "80"),
+    ],
+)
+def test_a_figure_is_shown_with_the_currency_of_its_column(cell, column, shown):
+    assert with_currency(cell, column) == shown
