@@ -80,12 +80,13 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.letter_lines import states_nothing
 from preflight_rag.text.money import with_currency
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
 from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing
-from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value, is_row
@@ -244,6 +245,7 @@ class JudgedAnswers:
         if (
             # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
             quote.endswith(("?", "？"))
+            or states_nothing(question, quote, source.text)
             or (not may_claim and self._fit.other_subject(source.n, quote))
             or is_of_another(question, answer)
             or is_about_another(question, answer, self._office)
@@ -311,9 +313,9 @@ def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
     return len(asked) > 1 and any(asked <= terms for terms in every)
 
 
-def _prose_of(sources: Sequence[Source]) -> list[Sentence]:
+def _prose_of(question: str, sources: Sequence[Source]) -> list[Sentence]:
     """Return the sentences of running text, without questions."""
-    return [item for item in sentences_of(sources) if not is_row(item.text) and not item.text.endswith("?")]
+    return [item for item in sentences_of(sources, question) if not is_row(item.text) and not item.text.endswith("?")]
 
 
 def _with_likeliest(quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None) -> list[tuple[int, str]]:
@@ -496,7 +498,7 @@ class AnswerReader:
         if fields := named_fields(question, sources):
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
-        named = named_lines(question, sources)
+        named = [(n, row) for n, row in named_lines(question, sources) if may_answer(question, row)]
         if lead not in (CLOSEST, ABOUT_THIS):  # part of the question stands nowhere: one word alone names no row
             asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
             named = [(n, row) for n, row in named if _names_row(asked, row) or exact_strings(question)]
@@ -509,7 +511,9 @@ class AnswerReader:
                     named = [*named, *self._prose_beside(named, question, read, fit)]
             named = _with_likeliest(named, judgement.likeliest())
             return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
-        stated = with_long_forms(question, sentences_of(sources), sources)
+        stated = sentences_of(sources, question)
+        stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
+        stated = with_long_forms(question, stated, sources)
         ranked = self.sentences.rank(fit.asked if fit.asked != fit.question else question, stated, MAX_COMPARED)
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
         if not fit.names_document and not (is_near and judgement.is_evidence()):
@@ -523,7 +527,12 @@ class AnswerReader:
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
-        if quotes and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources)):
+        # That something is now otherwise is no other answer to why it was so.
+        if (
+            quotes
+            and not asks_why(question)
+            and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources))
+        ):
             quotes = [later, *(each for each in quotes if later[1] not in each[1])]
             lead = VERSIONS if is_about(question, later[1]) else lead
         quotes = _with_likeliest(quotes, judgement.likeliest())
@@ -535,7 +544,7 @@ class AnswerReader:
             return False
         asked = frozenset(words(question)) - STOP_WORDS
         most = max(len(asked & frozenset(words(row))) for _, row in rows)
-        return any(len(asked & item.terms) >= most + CLEARLY_MORE for item in _prose_of(sources))
+        return any(len(asked & item.terms) >= most + CLEARLY_MORE for item in _prose_of(question, sources))
 
     def _prose_is_nearer(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
         """Return whether no row has more than half of a question's words, and running text has more than any row.
@@ -547,7 +556,7 @@ class AnswerReader:
         most = max(len(named & frozenset(words(row))) for _, row in rows)
         return 2 * most <= len(named) and any(
             len(named & (item.terms | item.title_terms)) > most <= len(named & item.terms)
-            for item in _prose_of(sources)
+            for item in _prose_of(question, sources)
         )
 
     def _alike(
@@ -560,7 +569,7 @@ class AnswerReader:
         if max((item.similarity for item in ranked), default=0.0) < LEAST_TOPIC:
             return []
         first = sorted(sources, key=lambda source: source.n)[:MOST_FIRST]
-        return alike_quotes(self.sentences.alike(question, sentences_of(first), ALIKE), MAX_QUOTED)
+        return alike_quotes(self.sentences.alike(question, sentences_of(first, question), ALIKE), MAX_QUOTED)
 
     def _prose_beside(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit
@@ -572,7 +581,7 @@ class AnswerReader:
         """
         shown, asked = {n for n, _ in rows}, frozenset(words(question)) - STOP_WORDS
         least = max((len(asked & frozenset(words(row))) for _, row in rows), default=0)
-        prose = [item for item in sentences_of([item.source for item in read]) if item.n not in shown]
+        prose = [item for item in sentences_of([item.source for item in read], question) if item.n not in shown]
         prose = [item for item in prose if not is_row(item.text) and len(asked & item.terms) >= least]
         strings = exact_strings(question)
         holding = [item for item in prose if count_held(item.text, strings)] if strings else []

@@ -17,11 +17,14 @@ from preflight_rag.corg.entities import descriptor_of, heading_of
 from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.offline.tables import TableAnswer, table_answer
 from preflight_rag.state.reading import Source
+from preflight_rag.text.letter_lines import states_nothing
+from preflight_rag.text.money import has_currency, is_other_figure
 from preflight_rag.text.names import proper_terms, speaks_of, subject_of, surface_name
 from preflight_rag.text.quotes import quote_around
+from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.values import Kind, TextValue, asked_kind, excerpt, values
-from preflight_rag.text.words import words
+from preflight_rag.text.words import STOP_WORDS, words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -172,6 +175,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
     )
 
 
+_HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[^,;]+(?:,\d[^,;]*)*")
 _OF_YEAR = re.compile(r" (?:in|for|during|of) (?:the year )?(?:19|20)\d\d\b", re.IGNORECASE)
 CELL_WORTH = 0.95
@@ -196,7 +200,8 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
     if cell is not None:
         terms_of_row = frozenset(words(cell.quote))
         answers.append(ContextAnswer(_typed(cell.cell, kind), cell.quote, cell.quote, terms_of_row))
-    spans = [] if cell else [span for span in passage.spans if _is_named(question, source, span)]
+    whole = (_in_one_sentence(question, source.text, span) for span in passage.spans)
+    spans = [] if cell else [span for span in whole if _is_stated(question, source, span)]
     least = max(0.0, spans[0].margin - behind) if spans else 0.0
     for place, span in enumerate(_latest_first(source.text, spans, kind, question)):
         if place and (span.margin < least or (kind == "number" and _of_another_thing(question, source, span))):
@@ -231,6 +236,37 @@ def _cell_of(question: str, source: Source) -> TableAnswer | None:
         if cell is not None and cell.share >= LEAST_NAMED:
             return cell
     return None
+
+
+def _in_one_sentence(question: str, text: str, span: Span) -> Span:
+    """Return a span, or of one over several sentences the part in the one that has most of what is asked.
+
+    Of "forty join. The club got £400" the amount is in the second; of "Staff", a heading, and "The pay rise is 3 %",
+    the second sentence has words of the question.
+    """
+    asked = frozenset(words(question)) - STOP_WORDS
+    sentences = [(start, end) for start, end in sentence_spans(text) if start < span.end and span.start < end]
+    # The first of those with most words.
+    sentences.sort(key=lambda item: -len(asked & frozenset(words(text[slice(*item)]))))
+    parts = [(max(start, span.start), min(end, span.end)) for start, end in sentences]
+    if len(parts) < 2:
+        return span
+    kind = asked_kind(question)
+
+    def is_of_kind(part: str) -> bool:
+        """Return whether a part has a value of the requested kind, and no other figure than one of money."""
+        return (kind == "name" or _typed(part, kind).kind == kind) and not is_other_figure(question, part)
+
+    fitting = [part for part in parts if is_of_kind(text[slice(*part)])]
+    priced = [part for part in fitting if has_currency(text[slice(*part)])] if _HOW_MUCH.search(question) else []
+    start, end = next(iter(priced or fitting or parts))
+    return replace(span, start=start, end=end, text=text[start:end])
+
+
+def _is_stated(question: str, source: Source, span: Span) -> bool:
+    """Return whether a span stands in a sentence that states something, or in a row that the question names."""
+    sentence = source.text[slice(*quote_around(source.text, span.start, span.end))]
+    return _is_named(question, source, span) and not states_nothing(question, sentence, source.text)
 
 
 def _is_named(question: str, source: Source, span: Span) -> bool:

@@ -50,14 +50,16 @@ class Drafts:
         # Not by way of `self`: the two would refer to each other, and keep their models in memory.
         sentences = self.sentences
         return ContextReader(
-            lambda question, source: sentences.rank(question, sentences_of([source])), self._threshold, self.extractive
+            lambda question, source: sentences.rank(question, sentences_of([source], question)),
+            self._threshold,
+            self.extractive,
         )
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
         """Return the answer to a question; see `OfflineReader.answer`."""
         passages = passages_of(sources)
         if self._answers is None:
-            made = self.sentences.draft(question, sentences_of(passages), options)
+            made = self.sentences.draft(question, sentences_of(passages, question), options)
         else:
             made = self._answers.draft(question, passages, options)
         return by_context(_with_ellipses(made, passages), sources)
@@ -65,7 +67,7 @@ class Drafts:
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
         """Return the sentences that are relevant to a question; see `OfflineReader.extract`."""
         if self._answers is None:
-            return self.sentences.extract(question, sentences_of(sources))
+            return self.sentences.extract(question, sentences_of(sources, question))
         return replace(self._answers.extract(question, sources), sources=tuple(sources))
 
     def reduce(self, question: str, extracts: Sequence[Extract], options: Sequence[str]) -> Draft:

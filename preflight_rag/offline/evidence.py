@@ -25,6 +25,7 @@ from preflight_rag.text.asked_years import gives_year, of_another_year
 from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
+from preflight_rag.text.letter_lines import states_nothing
 from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.money import asks_sum, has_money, is_other_figure
 from preflight_rag.text.negation import DENIAL
@@ -291,15 +292,20 @@ def _lexical_shares(question: frozenset[str], sentences: Sequence[Sentence]) -> 
     return shares
 
 
-def sentences_of(sources: Sequence[Source]) -> list[Sentence]:
+def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
     """Return the sentences of all sources.
 
-    Headings, titles, questions and fragments are only included from a source that has no other sentences.
+    Headings, titles, questions and fragments are only included from a source that has no other sentences; lines around
+    a letter or mail only where the question asks for what they state.
+
+    Args:
+        sources: The passages.
+        question: The question.
     """
     found: list[Sentence] = []
     for source in sources:
         headed = under_headings(source)
-        quotes = list(headed)
+        quotes = [quote for quote in headed if not states_nothing(question, quote, source.text)]
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         # A question in a document shares most words with the user's question and answers nothing.
@@ -489,7 +495,7 @@ def unread_quotes(
         least: Least cosine of a sentence that shares no word with the question.
     """
     nearest: dict[int, str] = {}
-    ranked = sentences.rank(question, sentences_of(sources))
+    ranked = sentences.rank(question, sentences_of(sources, question))
     ranked = [item for item in ranked if item.share > 0 or item.similarity >= least]
     for item in [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)] or ranked:
         if not _is_shown(item.sentence.text, nearest):

@@ -73,14 +73,17 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
         for start, end in sentence_spans(other.text):
             text = other.text[start:end]
             # What a mail says itself is newer than what it quotes, whether or not it says that something has changed.
-            newer = bool(needed) and other.document_id == source.document_id
+            is_same = other.document_id == source.document_id
+            newer = bool(needed) and is_same
             own = frozenset(words_by_token(text))
             newer = newer and not asked.isdisjoint(own) and not _MAIL_HEAD.match(text)
             if text in quote or _QUOTED_PART.match(text) or text.endswith("?") or not (newer or _CHANGE.search(text)):
                 continue
             # In one thread a change of what is asked for, such as the day, says more than shared words.
-            covered = in_thread or len(asked & (own | title)) >= LEAST_COVERED * len(asked)
-            covered = covered and (in_thread or other.document_id == source.document_id or _names(text, other, source))
+            # Within one mail, where no day or price is asked for, a change of something else shares a word, too.
+            covered = len(asked & (own if is_same else own | title)) >= LEAST_COVERED * len(asked)
+            covered = covered or (in_thread and (bool(needed) or not is_same))
+            covered = covered and (in_thread or is_same or _names(text, other, source))
             named = (in_thread and _DATED.search(question)) or not asked.isdisjoint(own)
             if covered and named and all(shown.search(text) for shown in needed):
                 return other.n, " ".join(text.split())

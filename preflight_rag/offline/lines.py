@@ -16,6 +16,7 @@ from itertools import chain
 from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import asked_abbreviation
 from preflight_rag.text.exact import count_held, exact_strings, holds, is_clause, is_definite, others_like
+from preflight_rag.text.letter_lines import states_nothing
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
 from preflight_rag.text.names import only_subject, surface_names
 from preflight_rag.text.numbered_parts import asks_for_text, find_parts
@@ -174,7 +175,8 @@ def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int,
         for place, span in enumerate(spans):
             sentence = source.text[slice(*span)]
             count = 0.0 if sentence.rstrip().endswith("?") else count_held(sentence, strings)
-            if count:  # a document that asks the same answers nothing
+            # A document that asks the same answers nothing, nor does the line above a mail.
+            if count and not states_nothing(question, sentence, source.text):
                 clause = _clause(source.text, spans[place:], strings)
                 quote = clause or source.text[slice(*trim_quote(source.text, *span, wanted))]
                 (titles if is_title(sentence, source.title) else found).append((count, PassageLine(source.n, quote)))

@@ -182,7 +182,7 @@ class VerdictReader:
 
         The reader may find no answer in a passage whose one short sentence decides: "No dogs are permitted."
         """
-        every = sentences_of([item.source for item in read])
+        every = sentences_of([item.source for item in read], question)
         stating = [each for each in every if not NO_FINDING.search(each.text)]
         first = next(iter(self.sentences.rank(question, stating, MAX_COMPARED)), None)
         as_like = max(item.near.score for item in stated)
@@ -193,7 +193,7 @@ class VerdictReader:
     def findings(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
         """Return the sentences that are findings and relevant to the question, nearest first, each read alone."""
         sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
-        stating = [sentence for sentence in sentences_of(sources) if not NO_FINDING.search(sentence.text)]
+        stating = [sentence for sentence in sentences_of(sources, question) if not NO_FINDING.search(sentence.text)]
         ranked = self.sentences.rank(question, stating, MAX_NEAR)
         readings = self.extractive.read([(question, "", item.sentence.text) for item in ranked])
         return [read_sentence(question, *pair, terms) for pair in zip(ranked, readings, strict=True)]
@@ -213,7 +213,7 @@ class VerdictReader:
             answers: What the passages answer, with the probability of each.
         """
         chosen = sorted(read, key=lambda item: (-item.weight, item.source.n))[:MAX_READ]
-        ranked = self.sentences.rank(question, sentences_of([item.source for item in chosen]))
+        ranked = self.sentences.rank(question, sentences_of([item.source for item in chosen], question))
         if verdict_options(options):
             return self.sentences.choose(question, ranked, options)
         pairs = []

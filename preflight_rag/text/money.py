@@ -75,7 +75,7 @@ def asks_money(question: str) -> bool:
 
 def asks_sum(question: str) -> bool:
     """Return whether a question asks for an amount of money, or for a price: "How much is the soup?"."""
-    return asks_money(question) or bool(_HOW_MUCH.search(question))
+    return asks_money(question) or asks_price(question) or bool(_HOW_MUCH.search(question))
 
 
 def has_money(text: str) -> bool:
@@ -86,6 +86,11 @@ def has_money(text: str) -> bool:
 def asks_price(question: str) -> bool:
     """Return whether the subject of a question is a price or a wage, which a name does not answer."""
     return bool(_ASKS_PRICE.search(question))
+
+
+def has_currency(text: str) -> bool:
+    """Return whether a text has the sign or the name of a currency, or says that something is free."""
+    return _CURRENCY.search(text) is not None
 
 
 def is_other_figure(question: str, answer: str) -> bool:

@@ -55,6 +55,27 @@ _LIST = re.compile(
 _NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|kann|wird|werden|passiert)\b", re.I)
 
 
+_WHY = re.compile(r"(?:why\b|how come\b|for what reasons?\b|what (?:is|was) the reason\b)", re.I)
+_REASON = re.compile(
+    r"\b(?:because|since|due to|owing to|on account of|thanks to|caused by|cause|reasons?|therefore|as a result"
+    r"|in order to|so that|after (?:an? |the )?\w+|for lack of)\b",
+    re.I,
+)
+
+
+def asks_why(question: str) -> bool:
+    """Return whether a question asks for a reason."""
+    return _WHY.match(_POLITE.sub("", last_question(" ".join(question.split())))) is not None
+
+
+def may_answer(question: str, row: str) -> bool:
+    """Return whether a row of a table may answer a question: for a reason, it has words that give one.
+
+    "Cancelled because of ice" does; that a row names the thing says nothing about why it is so.
+    """
+    return not asks_why(question) or _REASON.search(row) is not None
+
+
 def form_of(question: str) -> Form:
     """Return the form of answer that a question asks for; of several questions, that of the last one.
 

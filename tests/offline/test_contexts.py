@@ -31,6 +31,33 @@ def test_the_answer_is_the_span_and_the_quote_its_sentence():
 
 
 @pytest.mark.parametrize(
+    ("question", "text", "quote"),
+    [
+        (
+            "How much did the choir get from the mill fund?",
+            "We hope that 9 of the 12 stay.\n\n4. Other money\n\nThe choir got €700 from the mill fund in 2019.",
+            "The choir got €700 from the mill fund in 2019.",
+        ),
+        (
+            "What is the new pay rate of singers?",
+            "Pay\n\nThe rate of singers is now 12.",
+            "The rate of singers is now 12.",
+        ),
+    ],
+)
+def test_a_span_over_several_sentences_is_quoted_by_the_one_that_is_asked_for(question, text, quote):
+    start = text.index("9 of") if "9 of" in text else 0
+    found = read(text, Span(start, len(text) - 1, text[start:-1], 3.0), question=question)
+    assert [answer.quote for answer in found.answers] == [quote]
+
+
+def test_a_line_above_a_quoted_mail_is_no_answer_of_a_context():
+    text = "The fair is in May.\n\nOn Mon, 2 Mar 2026 at 10:02, Jan Brandt wrote:\n\nJan Brandt wrote: Good."
+    found = read(text, span(text, "2 Mar 2026"), span(text, "May", 1.0), question="When is the fair?")
+    assert [answer.quote for answer in found.answers] == ["The fair is in May."]
+
+
+@pytest.mark.parametrize(
     ("others", "answers"),
     [
         ([("3,559", 1.0)], ["3,491", "3,559"]),

@@ -9,7 +9,7 @@ from preflight_rag.state.values import Answer
 
 
 def quotes(title: str, text: str) -> list[str]:
-    return [sentence.text for sentence in sentences_of([Source(1, "p", title, text)])]
+    return [sentence.text for sentence in sentences_of([Source(1, "p", title, text)], "")]
 
 
 def test_a_title_alone_is_no_quote_where_there_is_more() -> None:
@@ -74,6 +74,25 @@ def test_a_quote_with_few_words_of_the_question_is_not_shown_beside_one_with_all
         "Why is the north gate of the harbour repainted?",
     )
     assert found == ["The north gate of the harbour is repainted every spring."]
+
+
+FERRY = (
+    "| Ferry | Builder | Built |\n|---|---|---|\n| Astrid | Lund | 1998 |\n| Berta | Lund | 2004 |"
+    "\n\nThe Lund ferry was delivered late, after a strike at the yard."
+)
+
+
+def test_why_something_was_so_is_not_answered_by_rows_that_name_it(tmp_path) -> None:
+    _, found = shown_of(tmp_path, FERRY, "Why was the Lund ferry delivered late?")
+    assert found[0].startswith("The Lund ferry was delivered late")
+    assert not any("Built" in quote for quote in found)
+
+
+def test_lines_around_a_mail_are_no_quotes_unless_they_are_asked_for() -> None:
+    text = "From: Ana Roth\nTo: Jan Brandt\nDate: 2026-03-04\n\nThe kiln is fired on Friday.\n\nMrs A. Roth"
+    source = [Source(1, "p", "Kiln", text)]
+    assert [each.text for each in sentences_of(source, "When is the kiln fired?")] == ["The kiln is fired on Friday."]
+    assert "To: Jan Brandt" in [each.text for each in sentences_of(source, "To whom did Ana Roth write?")]
 
 
 def test_the_holder_of_another_office_is_neither_claimed_nor_shown_first(tmp_path) -> None:

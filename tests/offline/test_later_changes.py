@@ -82,3 +82,11 @@ def test_a_new_price_of_something_else_in_the_thread_changes_nothing():
     first = Source(1, "a", "Fair", "Tickets cost £4.", date="2026-01-05", document_id="a")
     later = Source(2, "b", "Re: Fair", "Posters have a new price of £2.", date="2026-01-09", document_id="b")
     assert later_change("What do tickets cost?", first, "Tickets cost £4.", [first, later]) is None
+
+
+def test_a_change_of_something_else_in_the_same_mail_changes_nothing():
+    text = "The kiln is now at the school.\n\nAda Orr wrote: Bo cannot fire the kiln for the guild, his back is bad."
+    mail = Source(1, "a", "Re: Kiln", text, document_id="a")
+    quote = "Ada Orr wrote: Bo cannot fire the kiln for the guild, his back is bad."
+    assert later_change("Who can fire the kiln for the guild?", mail, quote, [mail]) is None
+    assert later_change("What is with the kiln?", mail, quote, [mail]) == (1, "The kiln is now at the school.")

@@ -11,7 +11,7 @@ OTHER = "Median time to PF was shorter for rizatriptan (100 min) than for other 
 
 
 def terms_of(question, *sources):
-    return {item.text: item.terms for item in with_long_forms(question, sentences_of(sources), sources)}
+    return {item.text: item.terms for item in with_long_forms(question, sentences_of(sources, question), sources)}
 
 
 def test_an_abbreviation_that_a_passage_spells_out_has_its_words():

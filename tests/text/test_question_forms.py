@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 
 
 @pytest.mark.parametrize(
@@ -73,3 +73,31 @@ def test_who_does_something_is_a_name(question, form):
 @given(st.text(max_size=120))
 def test_any_text_has_a_form(question):
     assert form_of(question) in {"value", "list", "verdict", "explanation"}
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("Why was the ferry late?", True),
+        ("Please, why was the ferry late?", True),
+        ("For what reason did it leave late?", True),
+        ("What is the reason for the delay?", True),
+        ("How was the ferry repaired?", False),
+        ("When was the ferry late?", False),
+    ],
+)
+def test_a_reason_is_asked_for(question, asks):
+    assert asks_why(question) is asks
+
+
+@pytest.mark.parametrize(
+    ("row", "gives"),
+    [
+        ("Ferry: Astrid | Notes: Late because of fog", True),
+        ("Ferry: Astrid | Reason: fog", True),
+        ("Ferry: Astrid | Built: 1998 | State: good", False),
+    ],
+)
+def test_a_row_answers_why_only_with_a_reason(row, gives):
+    assert may_answer("Why was the ferry late?", row) is gives
+    assert may_answer("Which ferry was late?", row)
