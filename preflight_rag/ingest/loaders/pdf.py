@@ -214,9 +214,15 @@ def _with_tables(page: PdfTextPage, text: str, *, figures: bool) -> str:
     lines = sorted(printed_lines(page, text), key=lambda line: -line.middle)
     rows_at: dict[int, list[str]] = {}
     taken: set[int] = set()
-    for rows, places in chain(figure_tables(lines) if figures else (), word_tables(page, lines, taken)):
-        rows_at[min(places)] = rows
-        taken |= places
+    found = chain(
+        word_tables(page, lines, taken, centred=True),
+        figure_tables(lines) if figures else (),
+        word_tables(page, lines, taken),
+    )
+    for rows, places in found:
+        if places.isdisjoint(taken):
+            rows_at[min(places)] = rows
+            taken |= places
     return with_rows(text, rows_at, taken) if taken else ""
 
 

@@ -46,6 +46,8 @@ WIDE = 2.5
 """Heights of a line that a piece of it takes which is no number of an item, such as "(iii)"; a guess."""
 LEADING = 0.8
 """Heights of its font by which a line stands below another one of the same cell at most half a line moved; a guess."""
+LINE = 1.4
+"""Heights of its font by which the next line of a cell stands below, at most; a guess."""
 JUMP = 1.12
 """By how many times rows stand farther apart than the lines of a row; browsers part rows by three points or more."""
 _BULLETS = frozenset("●•·‣◦▪■○–—-➢*")
@@ -80,15 +82,21 @@ def may_have_columns(boxes: Sequence[Box]) -> bool:
     return max(begins.values(), default=0) > LEAST_ROWS
 
 
-def word_tables(page: PdfTextPage, lines: Sequence[Line], taken: set[int]) -> Iterator[tuple[list[str], set[int]]]:
+def word_tables(
+    page: PdfTextPage, lines: Sequence[Line], taken: set[int], *, centred: bool = False
+) -> Iterator[tuple[list[str], set[int]]]:
     """Yield the rows of each table of words, and the places of the characters that it was printed with.
 
     Args:
         page: The page, for the fonts of its characters.
         lines: Its printed lines, from the top.
         taken: Places of characters in other tables.
+        centred: Whether to read only tables with a header whose cells of one line stand in the middle of cells of
+            several, as browsers print them: their lines are half a line apart, and no rows of figures.
     """
     at, end, tries = 0, 0, 0
+    if centred and not _are_centred(lines):
+        return
     while at < len(lines):
         grid = _grid(lines, at, taken)
         if grid is None:
@@ -100,12 +108,15 @@ def word_tables(page: PdfTextPage, lines: Sequence[Line], taken: set[int]) -> It
         if tries > MOST_TRIES:
             at = end
             continue
-        if addresses := _addresses(grid):
+        if centred and not _are_centred(grid.lines):
+            at += 1
+            continue
+        if not centred and (addresses := _addresses(grid)):
             yield addresses, set().union(*(line.places for line in grid.lines))
             at += len(grid.lines)
             continue
         tables = _rows(page, grid) if len(grid.lines) > LEAST_ROWS else []
-        if not tables:
+        if not tables or (centred and not all(named and _are_words(rows) for named, rows in tables)):
             at += 1
             continue
         caption = caption_above(lines, at) if at and not lines[at - 1].places & taken else ""
@@ -287,8 +298,11 @@ def _starts(grid: _Grid) -> set[int]:
     leading = LEADING * grid.lines[0].size
     sizes = sorted(step for step in steps if step > leading)
     jumps = [(large / small, small) for small, large in pairwise(sizes) if large >= JUMP * small]
-    if jumps:
-        within = max(jumps)[1]
+    is_centred = _are_centred(grid.lines)
+    # Where the lines of a row are half a line apart, each step of more than a line is one to the next row.
+    jumps = [jump for jump in jumps if not is_centred or jump[1] <= LINE * grid.lines[0].size]
+    if jumps or is_centred:
+        within = max(jumps)[1] if jumps else leading
         starts = {0, *(number for number, step in enumerate(steps, 1) if step > within)}
         if _are_rows(grid, starts):
             return starts
@@ -297,6 +311,17 @@ def _starts(grid: _Grid) -> set[int]:
             del grid.lines[number:], grid.cells[number:]
             break
     return {0, *(number for number, cells in enumerate(grid.cells) if cells[0])}
+
+
+def _are_centred(lines: Sequence[Line]) -> bool:
+    """Return whether some lines are less than a line apart: a cell stands in the middle of another one's lines."""
+    return any(0 < above.foot - line.foot <= LEADING * line.size for above, line in pairwise(lines))
+
+
+def _are_words(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the names of columns are no figures, and fewer than half of the cells behind the first are."""
+    cells = [cell for row in rows[1:] for cell in row[1:] if cell]
+    return not any(map(is_figure, rows[0])) and 2 * sum(map(is_figure, cells)) < len(cells)
 
 
 def _goes_on(grid: _Grid, number: int) -> bool:

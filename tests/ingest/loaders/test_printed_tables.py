@@ -178,3 +178,25 @@ def test_columns_drawn_one_after_the_other_are_read_so(tmp_path: Path) -> None:
     texts = [*grid((10,), [(text,) for text in left]), *grid((100,), [(text,) for text in right])]
     said = " ".join(lines_of(tmp_path / "a.pdf", texts))
     assert "Seller Nordlys Elektro Dock road Phone later Buyer Havna Hotell" in said.replace("\n", " ")
+
+
+def test_a_cell_in_the_middle_of_cells_of_two_lines_stays_in_its_row(tmp_path: Path) -> None:
+    # As browsers print a table: half a line apart, with the year of a date alone in its line.
+    texts = grid((10, 25, 110, 140), [("*Nr", "*Repair", "*Urgent", "*Due")], 50)
+    repairs = [
+        ("1", "Reseal the skylight above the", "reading room", "Yes", "30 March", "2027"),
+        ("2", "Replace the outer hinges of the", "coal hatch (open since 2024)", "No", "31 August", "2027"),
+        ("3", "Repoint the north chimney and its", "two flues (open since 2023)", "No", "30 April", "2028"),
+        ("4", "Sweep the gutters on the side of", "the yard", "Yes", "28 May", "2027"),
+    ]
+    for number, (nr, what, more, urgent, day, year) in enumerate(repairs):
+        top = 57 + 11 * number
+        texts += [(10, top + 2.4, nr), (25, top, what), (25, top + 4.8, more), (110, top + 2.4, urgent)]
+        texts += [(140, top, day), (140, top + 4.8, year)]
+    lines = lines_of(tmp_path / "a.pdf", texts)
+    assert "Nr: 1 | Repair: Reseal the skylight above the reading room | Urgent: Yes | Due: 30 March 2027" in lines
+    assert [line.rsplit(" | ", 2)[-2:] for line in lines if " | " in line][1:] == [
+        ["Urgent: No", "Due: 31 August 2027"],
+        ["Urgent: No", "Due: 30 April 2028"],
+        ["Urgent: Yes", "Due: 28 May 2027"],
+    ]
