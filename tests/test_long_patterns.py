@@ -454,6 +454,7 @@ EXAMPLES = [
     ("text.sentence_fit._ASKS_LEAVING", "Who will retire as chair?", "Who will be the chair?"),
     ("text.sentence_fit.POINTS_BACK", "Its cost", "A cost", "match"),
     ("text.sentences._CONTINUES", "a dose of", "a dose."),
+    ("text.sentences._DAY_BEGUN", "ended 30 June", "ended in June"),
     ("text.sentences._EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。", "match"),
     ("text.tables._ERROR", "#DIV/0!", "#12"),
     ("text.tables._MEANINGS", "Meaning", "Price"),

@@ -25,6 +25,13 @@ _CONTINUES = re.compile(
     r"(?:[,\-–/(]|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|that|the|to|was|were|which|with|than))$",
     re.IGNORECASE,
 )
+_SENTENCE_INSIDE = re.compile(r"[a-z)]{2}[.!?] [A-Z]")
+_NAME_BEGUN = re.compile(r"\b(?:and|at|by|for|from|in|of|to|with) [A-Z][\w'’-]{1,40}$")
+_DAY_BEGUN = re.compile(
+    r"\b[0-3]?\d(?:st|nd|rd|th)? (?:January|February|March|April|May|June|July|August|September|October|November"
+    r"|December)$"
+)
+_YEAR_AHEAD = re.compile(r"\s*(?:19|20)\d\d\b")
 _WRAPPED_LINE = 40
 """Least characters of a line without end punctuation that may continue in the next one; a guess."""
 _TAIL = 400
@@ -129,13 +136,26 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
         # A title is shorter than the line below it; the lines of a paragraph are equally long except for the last one.
         longest = max(len(last.strip()), _WRAPPED_SIGNS - 1)
         return _WRAPPED_SIGNS <= longest >= len(line.strip()) - 1 and not _EAST_ASIAN_ITEM.match(line)
+    if _DAY_BEGUN.search(last) and _YEAR_AHEAD.match(line):
+        return True
     if len(last.strip()) < _WRAPPED_LINE or last.lstrip().startswith(("#", "|", ">")) or is_row(last):
         return False
     if is_log_line(last) or is_code(last) or is_code(line) or (is_setting(last) and is_setting(line)):
         return False
     if _TERMINAL.search(last):
         return _abbreviation_continues(last, line.lstrip())
-    return line.lstrip()[:1].islower() or _CONTINUES.search(last) is not None
+    return line.lstrip()[:1].islower() or _CONTINUES.search(last) is not None or _parts_name(last, line.lstrip())
+
+
+def _parts_name(last: str, line: str) -> bool:
+    """Return whether a line of prose ends within a name, whose second part the next one begins with.
+
+    "We met. The roof was inspected by Ada" goes on in "Lund, who found no leak."; a title has no sentence in it.
+    """
+    if not (_SENTENCE_INSIDE.search(last) and _NAME_BEGUN.search(last)):
+        return False
+    first = re.match(r"[A-ZÀ-Þ][\w'’-]*(?=[,.;:)]|\s)", line)
+    return first is not None and first.group().casefold() not in _STARTERS
 
 
 def _block_spans(text: str, start: int, end: int) -> list[Span]:

@@ -98,6 +98,27 @@ def test_wrapped_line_is_one_sentence(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "The trustees met twice in the year. The roof was inspected by Ada\nLund FRICS, who found no leak.",
+            ["The trustees met twice in the year.", "The roof was inspected by Ada\nLund FRICS, who found no leak."],
+        ),
+        ("Report to members for the year ended 30 June\n2027", ["Report to members for the year ended 30 June\n2027"]),
+        ("Report of the Friends of the Harbour Light in Vester\nKeeper Ola Lind", None),
+        ("The trustees met. The roof was inspected by Ada Lund\nThe keeper found no leak.", None),
+        ("The trustees met. The roof was inspected by Ada\n\nLund is a village.", None),
+        ("The trustees met. Agreed by: Ada\nSummary", None),
+        ("Closed until 30 June\nOpen again in 2027", None),
+    ],
+)
+def test_a_line_may_end_within_a_name_or_a_date(text: str, expected: list[str] | None) -> None:
+    found = sentences(text)
+    # Without an expectation, the line's end separates.
+    assert found == expected if expected else not any("\n" in each for each in found)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "这家茶厂由陈家的三兄弟于一九二三年在城南的小河\n边创办，最盛的时候有六百名工人。",
