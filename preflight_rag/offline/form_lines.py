@@ -162,15 +162,19 @@ def _own_words(line: str) -> str:
 def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the fields of a text with the terms near them.
 
-    The names of columns go with the line of values below them.
+    The names of columns go with the line of values below them, and a sentence that a line breaks off is whole.
     """
     lines = text.split("\n")
+    spans, at = sentence_spans(text), 0
     for place, line in enumerate(lines):
+        start, end = at, at + len(line)
+        at = end + 1
         if not _is_field(line):
             continue
         below = lines[place + 1] if place + 1 < len(lines) else ""
         is_header = not is_row(line) and ":" not in line and not any(map(str.isdigit, line))
-        field = f"{line}\n{below}".strip() if is_header and _is_figures(below) else _MARK.sub("", line.strip())
+        whole = text[start : next((stop for begin, stop in spans if begin < end < stop), end)].strip()
+        field = f"{line}\n{below}".strip() if is_header and _is_figures(below) else _MARK.sub("", whole)
         yield field, _terms(" ".join(lines[max(0, place - ABOVE) : place + 1]))
 
 

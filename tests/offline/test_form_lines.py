@@ -99,3 +99,10 @@ def test_a_year_is_no_number_of_a_field() -> None:
     text = "Roof project 2025/26\n\nEstimated cost of the roof project: £312,000\n"
     found = named_fields("How much will the roof project cost?", [Source(1, "p", "", text)])
     assert "Roof project 2025/26" not in [line for _, line in found]
+
+
+def test_a_sentence_that_a_printed_line_breaks_off_is_shown_whole() -> None:
+    text = "Kiln report\nPrinted for the guild. Kiln tested by Ola\nLind of Vester, who found no crack.\nEnd of report"
+    source = Source(1, "p", "Kiln report", text, "kiln.pdf", document_id="d")
+    ((_, line),) = named_fields("Who tested the kiln?", [source])
+    assert line == "Printed for the guild. Kiln tested by Ola\nLind of Vester, who found no crack."
