@@ -57,6 +57,8 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
                 citations=tuple(numbers[rank] for rank in entry["ranks"] if rank in numbers),
             )
         )
+    # In the order of the text, whose first line may say what that is: "newest first".
+    groups.sort(key=lambda group: min(group.citations, default=len(numbers) + 1))
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
     unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule
