@@ -11,7 +11,7 @@ import re
 
 from preflight_rag.offline.evidence import says_of_kind
 from preflight_rag.state.reading import Source
-from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
@@ -35,7 +35,8 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     The neighbour is in the same paragraph, the later sentence of the two begins with a pronoun, and the neighbour
     contains a word of the question that is missing in the quote, its title and its heading; or the next sentence
     contains all that is missing: "In the attic it is 55 %."; or it alone has the number or day that is asked for, says
-    what became of the thing that a yes/no question is about, or reports the answer to a question.
+    what became of the thing that a yes/no question is about, reports the answer to a question, or may give the reason
+    that the quote does not give.
 
     Args:
         question: The question.
@@ -66,6 +67,8 @@ def _says_more(question: str, quote: str, behind: str) -> bool:
     """Return whether the sentence behind a quote has what the question asks for, and the quote has not."""
     if _REPORTED_QUESTION.search(quote):
         return True
+    if asks_why(question):
+        return not may_answer(question, quote)
     says = says_of_kind(question)
     if says is not None:
         return says(behind) and not says(quote)

@@ -69,7 +69,7 @@ def asks_why(question: str) -> bool:
 
 
 def may_answer(question: str, row: str) -> bool:
-    """Return whether a row of a table may answer a question: for a reason, it has words that give one.
+    """Return whether a row or a sentence may answer a question: for a reason, it has words that give one.
 
     "Cancelled because of ice" does; that a row names the thing says nothing about why it is so.
     """
