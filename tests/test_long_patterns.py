@@ -447,7 +447,7 @@ EXAMPLES = [
     ("text.restatements._VERB", "The boiler costs £2,460", "Steelers of the League"),
     ("text.sentence_fit._PAST_OFFICE", "served from 2011 to 2014 as CEO", "serves as CEO"),
     ("text.sentence_fit._STILL", "was appointed chief executive", "was chief executive"),
-    ("text.sentence_fit._HEADING", "## Rose garden", "The rose garden"),
+    ("text.headings._MARKED", "## Rose garden", "The rose garden"),
     ("text.sentence_fit._ASKS_HOLDER", "Who was appointed chief executive?", "Who was chief executive in 1990?"),
     ("text.sentence_fit._LEAVES", "Ada Byron will retire as chair", "Ada Byron is the chair"),
     ("text.sentence_fit._COMES", "Ada Byron was appointed chair", "Ada Byron was the chair"),

@@ -18,7 +18,7 @@ from preflight_rag.text.asked_years import by_year, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
-from preflight_rag.text.headings import plain_headings
+from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.under_headings import under_headings
 from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
@@ -150,7 +150,7 @@ def _of_versions(question: str, versions: Sequence[Source], quotes: Mapping[int,
     stated: dict[int, list[str]] = {}
     terms: dict[str, frozenset[str]] = {}
     for source in versions:
-        headings = [source.heading, *(heading for _, heading in plain_headings(source.text))]
+        headings = [source.heading, *(heading for _, heading in headings_of(source.text))]
         pieces = under_headings(source)
         stated[source.n] = [quotes[source.n], *(piece for piece in pieces if piece not in headings)]
         for text in stated[source.n]:

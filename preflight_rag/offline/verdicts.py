@@ -32,7 +32,8 @@ from preflight_rag.text.headers import CLOSEST, why_unclaimed
 from preflight_rag.text.negation import denies
 from preflight_rag.text.quotes import plain
 from preflight_rag.text.sentence_fit import SentenceFit
-from preflight_rag.text.words import words_by_token
+from preflight_rag.text.tables import is_row
+from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 MAX_READ = 3
 """Passages, likeliest first, that options are read against. Set by hand."""
@@ -183,7 +184,15 @@ class VerdictReader:
         The reader may find no answer in a passage whose one short sentence decides: "No dogs are permitted."
         """
         every = sentences_of([item.source for item in read], question)
-        stating = [each for each in every if not NO_FINDING.search(each.text)]
+        asked = frozenset(words(question)) - STOP_WORDS
+        found = [asked & (item.near.sentence.terms | item.near.sentence.title_terms) for item in stated]
+        most = max(map(len, found))
+        # A row that shares fewer words says less than a finding, however like its cells are.
+        stating = [
+            each
+            for each in every
+            if not NO_FINDING.search(each.text) and (not is_row(each.text) or len(asked & each.terms) >= most)
+        ]
         first = next(iter(self.sentences.rank(question, stating, MAX_COMPARED)), None)
         as_like = max(item.near.score for item in stated)
         if first is None or first.score <= as_like or fit.other_subject(first.sentence.n, first.sentence.text):

@@ -27,6 +27,7 @@ _NUMBERED = re.compile(rf"{_PART}(?!\s?[a-zß-ÿ])|\d{{1,2}}(?:\.\d{{1,3}}){{1,4
 """How the heading of a numbered part begins: "Article 5", "§ 3 Notice", "2.1 Deposit"; not "Section 2 applies"."""
 _OF_PART = re.compile(_PART)
 """How a sentence about a numbered part may begin, too."""
+_MARKED = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
 _NO_HEADING = re.compile(
     r"(?:dear|hello|hi|sir|madam|yours|kind|best|warm|with|many|sincerely|regards|greetings|love|cheers|thanks|thank"
     r"|respectfully|faithfully|p\.?s|cc|bcc|to|from|date|subject|re|att[nt]?|encl?|tel|fax|phone|page|seite|figure|fig"
@@ -69,6 +70,12 @@ LEAST_TEXT = 40
 def is_page_line(line: str) -> bool:
     """Return whether a line is the foot or head of a page: "Skerrow Museum - page 1", "Page 3 of 7"."""
     return _PAGE_LINE.fullmatch(line.strip()) is not None
+
+
+def headings_of(text: str) -> list[tuple[int, str]]:
+    """Return `(offset, heading)` of the headings of a text that a mark shows, or, where none does, of the others."""
+    marked = [(match.start(), (match["marked"] or match["ruled"]).strip()) for match in _MARKED.finditer(text)]
+    return marked or plain_headings(text)
 
 
 def plain_headings(text: str) -> list[tuple[int, str]]:

@@ -17,7 +17,7 @@ from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.asked_documents import asked_documents, without_document
-from preflight_rag.text.headings import is_page_line, plain_headings
+from preflight_rag.text.headings import headings_of, is_page_line
 from preflight_rag.text.negation import denies, polarity
 from preflight_rag.text.offices import asked_office, names_office
 from preflight_rag.text.question_forms import form_of
@@ -32,7 +32,6 @@ and the next were set on the half of `tests/one_word_pairs.py` that was looked a
 MOST_RIVALS = 32
 """Number of sentences with most of the question's words with which others are compared."""
 
-_HEADING = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
 _OF_NOW = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
 _ASKS_HOLDER = re.compile(
     r"^\W*who(?:['’]s|\s(?:is|will|becomes|succeeds|was (?:appointed|named)|has (?:become|been (?:appointed|named))))"
@@ -158,7 +157,7 @@ class SentenceFit:
         source = next((each for each in self._sources if each.n == n), None)
         if source is None or is_page_line(text):
             return source is not None
-        return text in (source.heading, *(heading for _, heading in plain_headings(source.text)))
+        return text in (source.heading, *(heading for _, heading in headings_of(source.text)))
 
     def may_claim(self, n: int, quote: str) -> bool:
         """Return whether an answer in a quote of a passage may be claimed.
@@ -286,8 +285,7 @@ class SentenceFit:
 
     def _placed(self, source: Source) -> list[PlacedSentence]:
         """Return the sentences of a source with their headings and the question's words in them."""
-        headings = [(match.start(), match["marked"] or match["ruled"]) for match in _HEADING.finditer(source.text)]
-        headings = headings or plain_headings(source.text)
+        headings = headings_of(source.text)
         title = frozenset(words_by_token(source.title))
         found: list[PlacedSentence] = []
         before: tuple[str, frozenset[str]] = "", frozenset()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.headings import plain_headings
+from preflight_rag.text.headings import headings_of
 from preflight_rag.text.quotes import quotable
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
@@ -17,7 +17,7 @@ def under_headings(source: Source) -> dict[str, frozenset[str]]:
 
     "Saturday 14 December. Three courses for £34" says below "Christmas dinner" what that costs.
     """
-    headings = plain_headings(source.text)
+    headings = headings_of(source.text)
     found: dict[str, frozenset[str]] = {}
     for start, end in sentence_spans(source.text):
         heading = next((own for at, own in reversed(headings) if at < start), source.heading)

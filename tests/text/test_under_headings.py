@@ -21,5 +21,12 @@ def test_a_sentence_has_the_words_of_its_own_heading_alone():
     assert found["Two courses are £18."] == frozenset(words("Harvest supper"))
 
 
+def test_a_marked_heading_is_one():
+    text = "# News\n\n## May I bring my dog?\n\nNot in the hall.\n\nHours\n=====\n\nFrom six to ten.\n"
+    found = under_headings(Source(1, "a", "News", text))
+    assert found["Not in the hall."] == frozenset(words("May I bring my dog?"))
+    assert found["From six to ten."] == frozenset(words("Hours"))
+
+
 def test_the_number_of_a_part_says_nothing():
     assert under_headings(Source(1, "a", "Newsletter", TEXT))["Dogs stay outside."] == frozenset()
