@@ -68,11 +68,18 @@ def _says_more(question: str, quote: str, behind: str) -> bool:
     if _REPORTED_QUESTION.search(quote):
         return True
     if asks_why(question):
-        return not may_answer(question, quote)
+        return _repeats(question, quote) and not may_answer(question, quote)
     says = says_of_kind(question)
     if says is not None:
         return says(behind) and not says(quote)
     return form_of(question) == "verdict" and bool(_POINTS_BACK.match(behind))
+
+
+def _repeats(question: str, quote: str) -> bool:
+    """Return whether a quote has two words of a question and more than half of them."""
+    asked = frozenset(words_by_token(question)) - STOP_WORDS
+    found = asked.intersection(words_by_token(quote))
+    return len(found) > 1 and 2 * len(found) > len(asked)
 
 
 def _adds(missing: frozenset[str], source: Source, span: tuple[int, int]) -> bool:
