@@ -11,6 +11,7 @@ import re
 
 from preflight_rag.offline.evidence import says_of_kind
 from preflight_rag.state.reading import Source
+from preflight_rag.text.other_things import NO_SUBJECT
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words_by_token
@@ -18,7 +19,7 @@ from preflight_rag.text.words import STOP_WORDS, words_by_token
 LONGEST = 400
 """Characters of a quote of two sentences, at most; a guess."""
 LEAST_MISSING = 2
-"""Words that a quote has to lack for a next sentence without a pronoun; a guess."""
+"""Words of a question that a quote lacks, and a sentence beside it without a pronoun has; a guess."""
 _POINTS_BACK = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
 _REPORTED_QUESTION = re.compile(
@@ -33,8 +34,8 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     """Return a quote; if it and a neighbouring sentence are about the same thing, both.
 
     The neighbour is in the same paragraph, the later sentence of the two begins with a pronoun, and the neighbour
-    contains a word of the question that is missing in the quote, its title and its heading; or the next sentence
-    contains all that is missing: "In the attic it is 55 %."; or it alone has the number or day that is asked for, says
+    contains a word of the question that is missing in the quote, its title and its heading; or it contains most of what
+    is missing: "In the attic it is 55 %."; or the next sentence alone has the number or day that is asked for, says
     what became of the thing that a yes/no question is about, reports the answer to a question, or may give the reason
     that the quote does not give.
 
@@ -54,13 +55,28 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     before = next((span for span in reversed(spans) if span[1] <= start), None)
     if behind and _POINTS_BACK.match(source.text[slice(*behind)].strip()) and _adds(missing, source, behind):
         return _joined(source, start, behind[1], quote)
-    if behind and len(missing) >= LEAST_MISSING and missing <= frozenset(words_by_token(source.text[slice(*behind)])):
+    if behind and _has_rest(question, missing, source.text[slice(*behind)]):
         return _joined(source, start, behind[1], quote)
     if behind and _says_more(question, quote, source.text[slice(*behind)].strip()):
         return _joined(source, start, behind[1], quote)
-    if before and _POINTS_BACK.match(quote) and _adds(missing, source, before):
+    if before and (
+        (_POINTS_BACK.match(quote) and _adds(missing, source, before))
+        or _has_rest(question, missing, source.text[slice(*before)])
+    ):
         return _joined(source, before[0], end, quote)
     return quote
+
+
+def _has_rest(question: str, missing: frozenset[str], beside: str) -> bool:
+    """Return whether a sentence beside a quote has most of the question's words that the quote lacks.
+
+    For a yes or no all of them, be it one: "Cider is vegan. Ale is fined with isinglass." for "Is the ale vegan?".
+    """
+    rest = missing - NO_SUBJECT
+    found = rest.intersection(words_by_token(beside))
+    if len(found) >= LEAST_MISSING:
+        return 3 * len(found) >= 2 * len(rest)
+    return bool(rest) and found == rest and form_of(question) == "verdict"
 
 
 def _says_more(question: str, quote: str, behind: str) -> bool:

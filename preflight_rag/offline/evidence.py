@@ -32,7 +32,9 @@ from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.overlap import compared_words
+from preflight_rag.text.question_forms import may_answer
 from preflight_rag.text.quotes import is_title, plain
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.under_headings import under_headings
 from preflight_rag.text.values import asked_kind, figures_of, last_question
 from preflight_rag.text.versions import newest_first, versions_lead
@@ -92,6 +94,10 @@ MOST_ALIKE = 96
 """Sentences that are compared by their meaning alone, where nothing else is near; a guess."""
 MOST_KNOWN = 4096
 """Vectors of sentences that are kept, six megabytes with the default embedder."""
+LETTERHEAD = 6
+"""Lines at the beginning of a document that may be its letterhead; a guess."""
+NO_REASON = 0.1
+"""Penalty of a sentence without words that give a reason, where the question asks why; a guess."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -308,6 +314,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         quotes = [quote for quote in headed if not states_nothing(question, quote, source.text)]
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
+        own = [quote for quote in own if not _is_letterhead(quote, source)] or own
         # A question in a document shares most words with the user's question and answers nothing.
         stating = [
             quote
@@ -323,6 +330,16 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
             for quote in stating or own
         ]
     return found
+
+
+def _is_letterhead(quote: str, source: Source) -> bool:
+    """Return whether a quote is a line above a document's first sentence that says what it is: "Inspection report"."""
+    if source.start or any(map(str.isdigit, quote)) or ":" in quote or _VERB.search(f" {quote}") or is_row(quote):
+        return False
+    opening = [line.strip() for line in source.text.split("\n") if line.strip()][:LETTERHEAD]
+    # A list has no sentence and no label in its first lines, and states something with each of them.
+    below = next((at for at, line in enumerate(opening) if ": " in line or line.endswith((".", "!", "?", "。"))), 0)
+    return quote in opening[:below]
 
 
 def _without_target(quote: str) -> str:
@@ -441,6 +458,7 @@ def nearest_quotes(
         off += MISFIT * is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
         off += NO_FIGURE * (says is not None and not says(item.sentence.text))
+        off += NO_REASON * (not may_answer(fit.question, item.sentence.text))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
 
     ranked = sorted(ranked, key=lambda item: (-worth(item), item.sentence.n))

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from preflight_rag import Preflight
+from preflight_rag.offline.evidence import sentences_of
+from preflight_rag.state.reading import Source
 
 DOCUMENTS = {
     "plan-2021.txt": (
@@ -67,3 +69,11 @@ def test_the_year_that_is_asked_for_shows_the_edition_of_that_year(app: Prefligh
     answer = app.ask("Who was the Harbour Safety Officer in 2021?").answer
     assert "Idris Vaughan" in answer
     assert "Nerys Bowen" not in answer
+
+
+def test_a_line_of_the_letterhead_is_no_quote() -> None:
+    text = "County of Aber\nEnvironmental Health\nReport of a kitchen inspection\nDate of visit: 18 June 2024\n\n"
+    source = Source(1, "a", "County of Aber", f"{text}The kitchen is rated 4.\nReport of a kitchen inspection")
+    assert "Environmental Health" not in {sentence.text for sentence in sentences_of([source], "Who inspected it?")}
+    listed = Source(2, "b", "Shopping", "Oat milk in bags\nBrown rye flour\nSix green apples", start=0)
+    assert len(sentences_of([listed], "What is bought?")) == 3

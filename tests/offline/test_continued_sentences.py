@@ -40,6 +40,12 @@ def test_a_sentence_that_begins_with_a_pronoun_is_shown_with_the_one_before():
             "The marquee had cost twice as much.",
             "Why did the fair lose money?",
         ),
+        ("Cider is suitable for vegans.", "Ale is fined with isinglass.", "Is the ale suitable for vegans?"),
+        (
+            "Heat the milk for ten minutes.",
+            "For large copper pans make it 15.",
+            "How long is milk in large copper pans?",
+        ),
         ("The organ came late.", "A fire had stopped the builder's work.", "Why did the organ come late?"),
     ],
 )
