@@ -27,7 +27,7 @@ from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.versions import are_versions, newest_first
+from preflight_rag.text.versions import are_versions, dated, newest_first
 from preflight_rag.text.words import words
 
 EDITED = 0.6
@@ -419,7 +419,9 @@ def _doubted(item: ComposedAnswer, groups: Groups) -> bool:
 def _side(item: ComposedAnswer, groups: Groups) -> str:
     """Return the line of one side of a contradiction: answer, place, date, number of sources and quote."""
     passage = groups.sources.get(item.rank)
-    place = [part for part in ((passage.title or passage.source, passage.date) if passage else ()) if part]
+    title = (passage.title or passage.source) if passage else ""
+    when = dated(passage) if passage else ""
+    place = [part for part in (title, "" if when in title else when) if part]
     count = _count(item.ranks, groups)
     place += [f"{count} sources"] if count > 1 else []
     line = f"- {item.answer} {_marks(item.ranks, item, groups)}"

@@ -21,7 +21,7 @@ from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
 from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.under_headings import under_headings
-from preflight_rag.text.versions import newest_first, supersedes, version_name, versions_lead
+from preflight_rag.text.versions import dated, newest_first, supersedes, version_name, versions_lead
 from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_SHOWN = 8
@@ -80,8 +80,8 @@ def as_evidence(
         quotes = _of_versions(question, (ordered[0], *replaced), quotes)
         ordered = [source for source in ordered if source.n in quotes]
         # A question that names a year asks for the version of that year alone.
-        dated = {source.n: f"{source.title} {(source.date or '')[:4]}" for source in ordered}
-        of_year = [source for source in ordered if is_titled_by_year(question, dated[source.n])]
+        titles = {source.n: f"{source.title} {dated(source)[:4]}" for source in ordered}
+        of_year = [source for source in ordered if is_titled_by_year(question, titles[source.n])]
         ordered = ordered if _COMPARES.search(question) else of_year or ordered
         quotes = {source.n: quotes[source.n] for source in ordered}
         replaced = ordered[1:]

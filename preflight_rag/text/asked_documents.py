@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.values import years
-from preflight_rag.text.versions import supersedes
+from preflight_rag.text.versions import dated, supersedes
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 _KIND = (
@@ -44,7 +44,7 @@ def asked_documents(question: str, sources: Sequence[Source]) -> frozenset[int]:
         return frozenset()
     named = [source for source in sources if name <= frozenset(words_by_token(source.title.replace("_", " ")))]
     if asked:
-        named = [source for source in named if asked & frozenset(years(f"{source.title} {source.date or ''}"))]
+        named = [source for source in named if asked & frozenset(years(f"{source.title} {dated(source)}"))]
     elif kinds_of_time:
         replaced = [source for source in named if any(supersedes(other, source) for other in named)]
         named = replaced if tokens & _BEFORE else [source for source in named if source not in replaced]

@@ -33,13 +33,22 @@ LEAST_TITLE = 2
 
 
 def version_name(source: Source) -> str:
-    """Return the label that distinguishes a version from others: the year in its title, its number, or its date.
+    """Return the label that distinguishes a version: the year in its title, its number, its date, its file's year.
 
     Empty without any.
     """
     title = source.title.replace("_", " ")
     year, number = _YEAR.search(title), _VERSION.search(title)
-    return (year or number or _EDITION.search(title) or [source.date or ""])[0]
+    return (year or number or _EDITION.search(title) or [dated(source)])[0]
+
+
+def dated(source: Source) -> str:
+    """Return a document's date, or the year in its file's name; empty without any.
+
+    Two files "leave-2022" and "leave-2024" are often the editions of one policy, which is dated nowhere.
+    """
+    year = _YEAR.search(PurePath(source.source or source.document_id).stem.replace("_", " "))
+    return source.date or (year[0] if year else "")
 
 
 def supersedes(newer: Source, older: Source) -> bool:
@@ -153,7 +162,7 @@ def _place(source: Source) -> tuple[str, tuple[int, ...], str]:
     """
     title = source.title.replace("_", " ")
     year = _YEAR.search(title)
-    return year[0] if year else "", _number(title), source.date or ""
+    return year[0] if year else "", _number(title), dated(source)
 
 
 def _says_so(newer: Source, older: Source) -> bool:

@@ -8,13 +8,21 @@ from preflight_rag import Preflight
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headers import VERSIONS
 from preflight_rag.text.sentence_fit import SentenceFit
-from preflight_rag.text.versions import change, newest_first, supersedes
+from preflight_rag.text.versions import change, newest_first, supersedes, version_name
 
 LEAVE = {"2022": 24, "2023": 26, "2024": 28}
 
 
 def document(name, title, text="", date=None, replaces=()):
     return Source(1, name, title, text, name, date, name, replaces=replaces)
+
+
+def test_a_year_in_the_files_names_tells_the_editions_of_an_undated_policy_apart():
+    old, new = document("leave-2022.docx", "Leave policy"), document("leave 2024.docx", "Leave policy")
+    assert supersedes(new, old)
+    assert not supersedes(old, new)
+    assert version_name(new) == "2024"
+    assert not supersedes(document("a.docx", "Leave policy"), document("b.docx", "Leave policy"))
 
 
 @pytest.mark.parametrize(

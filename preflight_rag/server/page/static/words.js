@@ -109,11 +109,14 @@ export const nameOf = ({ title, source, document_id: id }) => title || basename(
 /** Which sources these are, for those who hear the page: `Sources 1, 2`. */
 export const sourceNumbers = (cited) => `${cited.length === 1 ? "Source" : "Sources"} ${ranges(cited.map(({ n }) => n))}`;
 
+/** The year of a document, or of its file's name, which tells the editions of one title apart. */
+const yearOf = ({ date, source, title }) => /^\d{4}/.exec(date ?? "")?.[0] ?? (/(?:19|20)\d\d/.test(title ?? "") ? "" : /(?<!\d)(?:19|20)\d\d(?!\d)/.exec(basename(source ?? ""))?.[0]);
+
 /** A document's year and the pages that are cited of it: `2021 · p. 3, 7`. */
 export function yearAndPages(cited) {
   const pages = cited.map(({ page }) => page).filter(Boolean);
   const kind = kindOfPage(cited[0].source ?? "");
-  return [/^\d{4}/.exec(cited[0].date ?? "")?.[0], pages.length && `${kind === "page" ? "p." : kind} ${ranges(pages)}`].filter(Boolean).join(" · ");
+  return [yearOf(cited[0]), pages.length && `${kind === "page" ? "p." : kind} ${ranges(pages)}`].filter(Boolean).join(" · ");
 }
 
 /** A text in code points, as the server counts them, cut at these offsets. */
