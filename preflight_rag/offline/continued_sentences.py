@@ -57,7 +57,7 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         return _joined(source, start, behind[1], quote)
     if behind and _has_rest(question, missing, source.text[slice(*behind)]):
         return _joined(source, start, behind[1], quote)
-    if behind and _says_more(question, quote, source.text[slice(*behind)].strip()):
+    if behind and missing and _says_more(question, quote, source.text[slice(*behind)].strip()):
         return _joined(source, start, behind[1], quote)
     if before and (
         (_POINTS_BACK.match(quote) and _adds(missing, source, before))

@@ -19,7 +19,7 @@ edges => Object.fromEntries(
 """
 WAYS = [
     ("Which planet is the hottest?", "Read in one go, since two ways of searching found the same passages."),
-    ("Who wrote Hamlet?", "Read in one go, since no passage found is near the question."),
+    ("Who wrote Hamlet?", "No passage that was found is near the question."),
     (QUESTION, "Compared and grouped, since several things go by this name"),
     ("Hello", "Answered from the conversation, without a search."),
 ]

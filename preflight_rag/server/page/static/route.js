@@ -31,6 +31,8 @@ export const stageName = (stage) => STAGES[stage] ?? stage.replaceAll("_", " ").
 /** How many parts map/reduce reads: as `nodes/preflight.py` cuts them. */
 const parts = (route, size) => Math.max(1, Math.ceil((route.signals.passages ?? 0) / size));
 
+const FAR = /^no passage found is near/;
+
 const AS_ASKED = ", as you asked.";
 
 /** One sentence for people. `size` is the number of passages in one part. */
@@ -42,6 +44,7 @@ export function sentence(answer, size = 4) {
   if (route.name === "metadata") return "Looked up in what is known of the document.";
   if (route.name === "abstain") return "Nothing was found that could be read.";
   if (then !== undefined) return route.name === "plain" ? "Read in one go, since reading in parts or comparing gave nothing." : escalated(route, then, size);
+  if (route.name === "plain" && !route.forced && FAR.test(first)) return "No passage that was found is near the question.";
   if (route.name === "plain") return `Read in one go${route.forced ? AS_ASKED : `, since ${plainly(route, first)}.`}`;
   if (route.name === "map_reduce") {
     const how = `Read in ${plural(parts(route, size), "part")}`;
@@ -53,7 +56,6 @@ export function sentence(answer, size = 4) {
 function plainly(route, reason) {
   const few = /^only (\d+) passages?/.exec(reason);
   if (few) return few[1] === "1" ? "only one passage was found" : `only ${few[1]} passages were found`;
-  if (/^no passage found is near/.test(reason)) return "no passage found is near the question";
   if (/fit one map prompt/.test(reason)) return "the passages are short";
   if (/\bagree \(IoU/.test(reason)) return "two ways of searching found the same passages";
   if ((route.iou ?? 0) >= 0.5) return "two ways of searching found the same passages";
