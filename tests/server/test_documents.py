@@ -180,6 +180,13 @@ def test_deleting_a_document_leaves_files_from_elsewhere(served, offline_app):
     assert (offline_app.folder.parent / "basalt.txt").exists()
 
 
+def test_a_table_that_is_one_document_is_opened(served):
+    upload(served, ("files", ("staff.csv", b"Name,Post\nAnn Ode,cook\nBo Lind,porter\n")))
+    (row,) = served.get("/api/documents", params={"query": "staff"}).json()["documents"]
+    file = served.get("/api/documents/file", params={"id": row["id"]})
+    assert (row["file"], file.status_code, file.content[:9]) == (True, 200, b"Name,Post")
+
+
 def test_a_file_of_records_goes_with_its_last_record(served, offline_app):
     lines = b'{"id": "r1", "text": "Moss has no roots."}\n{"id": "r2", "text": "Ferns have no seeds."}\n'
     assert upload(served, ("files", ("both.jsonl", lines))).json()["added"] == 2

@@ -255,7 +255,8 @@ def _read(value: object) -> ReadReport | None:
 def _entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str, str]) -> CatalogueEntry:
     """Return a document's row as an entry of the catalogue, with whether its file can be opened."""
     path = Path(row["origin"]) if row["origin"] else None
-    of_one = path is not None and suffix_of(path) in ONE_DOCUMENT
+    # A table's file is one document or many, whose ids are then not the file's.
+    of_one = path is not None and (suffix_of(path) in ONE_DOCUMENT or row["id"] == row["origin"])
     opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])
     return CatalogueEntry(
         id=row["id"],
