@@ -69,7 +69,9 @@ def test_instructions_go_along_with_each_question(visit, scripted_url, ask):
 @pytest.mark.parametrize("narrow", [False, True])
 def test_that_no_model_writes_is_said_where_one_asks_and_beside_the_evidence(visit, demo_url, ask, narrow):
     page = visit(demo_url, narrow=narrow)
-    expect(page.locator(".composer-room .no-model")).to_contain_text("No language model.")
+    line = page.locator(".composer-room .no-model")
+    expect(line).to_contain_text("No language model.")
+    assert not narrow or line.bounding_box()["height"] < 40  # one line of a phone
     ask(page, "Which planet is the hottest?")
     page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
     beside = page.locator("#evidence .no-model")

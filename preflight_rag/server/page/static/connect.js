@@ -17,7 +17,7 @@ export function modelField({ model, model_entry: entry }, onChange) {
 export function withoutModel({ model, model_problem: problem, model_entry: entry }, onChange) {
   if (!isNone(model) || problem) return null;
   const connect = entry?.allowed ? h("button.quiet-button", { type: "button", onclick: async () => (await asked()) && onChange() }, "Connect a language model") : null;
-  return h("div.no-model", {}, h("span", {}, h("strong", {}, "No language model."), " Answers are the documents’ own words."), connect);
+  return h("div.no-model", {}, h("span", {}, h("strong", {}, "No language model."), h("span.meaning", {}, " Answers are the documents’ own words.")), connect);
 }
 
 async function asked() {
