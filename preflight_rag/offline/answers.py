@@ -62,7 +62,7 @@ from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed, whole_parts
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
-from preflight_rag.offline.other_times import is_of_another_time
+from preflight_rag.offline.other_times import is_of_another_day, is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
@@ -250,6 +250,7 @@ class JudgedAnswers:
             or is_of_another(question, answer)
             or is_about_another(question, answer, self._office)
             or is_of_another_time(question, source, quote)
+            or (not is_row(quote) and is_of_another_day(question, quote, answer.span.text))
             or is_of_another_thing(question, source, quote)
         ):
             return "subject"

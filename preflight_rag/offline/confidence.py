@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Protocol
 from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.offline.cell_checks import asked_names
 from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
+from preflight_rag.offline.other_times import is_no_time_of_day
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.text.asked_years import of_another_year
@@ -279,6 +280,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             or (bool(_WHO.search(question)) and (not capitals or bool(_CLAUSE.search(answer))))
             or _counts_another_thing(question, figures)
             or is_other_figure(question, answer)
+            or is_no_time_of_day(question, answer)
             or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
             or (kind == "number" and _is_one_day(figures) and not _UNTIL.search(answer))
         ),

@@ -388,6 +388,17 @@ async def test_no_prose_stands_under_the_rows_that_lack_something(reader):
     assert [quote for _, quote in draft.quotes] == [cake]
 
 
+@pytest.mark.parametrize("answer", ["Mondays", "six until nine", "7am to 9pm", "noon to 4pm"])
+async def test_of_the_times_of_several_weekdays_only_that_of_the_question_is_claimed(reader, answer):
+    baths = "The baths open on Mondays from six until nine, Tuesdays (7am to 9pm) and Sundays (noon to 4pm)."
+    table = {baths: (0.95, (answer, 8.0))}
+    draft = (
+        await reader(**table).answer(question="What time do the baths open on Sunday?", sources=sources(baths))
+    ).value
+    assert (outcome(draft) == "answered") is (answer == "noon to 4pm")
+    assert draft.quotes
+
+
 @pytest.mark.parametrize(
     ("question", "claimed"), [("How many may stand?", True), ("How many may sit? and stand?", False)]
 )

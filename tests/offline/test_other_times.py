@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.offline.other_times import is_of_another_time
+from preflight_rag.offline.other_times import is_of_another_day, is_of_another_time
 from preflight_rag.state.reading import Source
 
 RENT = "The rent is £385 a month, due on the first working day."
@@ -58,3 +58,49 @@ def test_another_day_month_or_ordinal_is_another_time(question, text):
 )
 def test_the_time_of_the_question_or_none_is_not(question, text):
     assert not is_another(question, text)
+
+
+BATHS = (
+    "From 3 June the baths open on Mondays from six until nine, as well as Tuesdays (7am to 9pm)"
+    " and Sundays (noon to 4pm)."
+)
+FERRY = "The ferry leaves at 9.30 on Saturdays, at 10 on Sundays and at noon on weekdays."
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "answer"),
+    [
+        ("When do the baths open on Sunday?", BATHS, "six until nine"),
+        ("When do the baths open on Sunday?", BATHS, "7am to 9pm) and Sundays (noon to 4pm"),
+        ("What time do the baths open on Tuesday? And on Sunday?", BATHS, "7am to 9pm"),
+        ("What time do the baths open?", BATHS, "six until nine"),
+        ("When does the ferry leave on Sunday?", FERRY, "9.30"),
+        ("When does the ferry leave on Saturday?", FERRY, "10"),
+        ("When does the ferry leave on Saturday?", FERRY, "noon"),
+        ("What is it on Friday?", "Mondays to Thursdays it is £4, Fridays £6.", "£4"),
+        ("How many came on Sunday?", "On Saturday 40 people came, on Sunday 60.", "40"),
+        ("What time is it on Tuesday?", "Closed on Mondays, Tuesdays 9 to 5, Wednesdays 10 to 4.", "10 to 4"),
+    ],
+)
+def test_a_figure_of_another_weekday_is_known(question, quote, answer):
+    assert is_of_another_day(question, quote, answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "answer"),
+    [
+        ("When do the baths open on Sunday?", BATHS, "noon to 4pm"),
+        ("When do the baths open on Monday?", BATHS, "six until nine"),
+        ("What time do the baths open on Tuesday? And on Sunday?", BATHS, "noon"),
+        ("When do the baths reopen?", BATHS, "3 June"),
+        ("When does the ferry leave on Sunday?", FERRY, "10"),
+        ("When does the ferry leave on Wednesday?", FERRY, "noon"),
+        ("What is it on Wednesday?", "Mondays to Thursdays it is £4, Fridays £6.", "£4"),
+        ("What is it on Sunday?", "Mondays and Sundays, 9 to 5, Fridays 10 to 4.", "9 to 5"),
+        ("What time is it on Tuesday?", "Closed on Mondays, Tuesdays 9 to 5, Wednesdays 10 to 4.", "9 to 5"),
+        ("How many came?", "On Saturday 40 people came, on Sunday 60.", "40"),
+        ("When do the baths open on Sunday?", "On Sundays they open at noon.", "noon"),
+    ],
+)
+def test_a_figure_of_the_weekday_of_the_question_is_not_of_another(question, quote, answer):
+    assert not is_of_another_day(question, quote, answer)
