@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from pathlib import PurePath
 
 from preflight_rag.state.context import Settings
 from preflight_rag.state.errors import ModelError
@@ -95,8 +96,10 @@ def as_evidence(
         quoted_ranks = [rank for rank in entry["ranks"] if rank in quotes]
         if quoted_ranks:
             first = quoted_ranks[0]
-            shown.append(EntryState(**{**entry, "answer": quotes[first], "ranks": [first]}))
-    labels = {entry["ranks"][0]: _label(entry) for entry in shown}
+            own = sources.get(entry["ranks"][0]), sources.get(first)
+            entity, descriptor = _subject(question, entry, *own, quotes[first])
+            shown.append(EntryState(entity=entity, descriptor=descriptor, answer=quotes[first], ranks=[first]))
+    labels = _told_apart({entry["ranks"][0]: _label(entry) for entry in shown}, sources)
     if replaced:
         labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}
     lines = [
@@ -133,6 +136,39 @@ def _on_the_question(question: str, quotes: Mapping[int, str], sources: Mapping[
         shared[n] = len(asked & frozenset(words(f"{heading} {quote}")))
     least = max(1, *shared.values()) / 2
     return {n: quote for n, quote in quotes.items() if shared[n] >= least} or dict(quotes)
+
+
+def _subject(
+    question: str, entry: EntryState, noted: Source | None, cited: Source | None, quote: str
+) -> tuple[str, str | None]:
+    """Return what an answer is about, its name and descriptor, as far as that holds for the document of a quote.
+
+    Args:
+        question: The standalone question.
+        entry: The answer.
+        noted: The passage from which the answer has its name.
+        cited: The passage of the quote, which may be another that gives the same answer.
+        quote: The quote.
+    """
+    entity, descriptor = entry["entity"], entry["descriptor"]
+    if noted is None or cited is None or noted.document_id == cited.document_id:
+        return entity, descriptor
+    there = f"{cited.title} {quote}".casefold()
+    is_named = bool(entity) and entity.casefold() in f"{question} {there}".casefold()
+    if not is_named:
+        return cited.title, None
+    return entity, descriptor if descriptor and descriptor.casefold() in there else None
+
+
+def _told_apart(labels: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
+    """Return the labels of quotes, with the names of the files where documents of one title would have the same."""
+    files = {n: PurePath(sources[n].source).stem for n in labels if n in sources}
+    found = dict(labels)
+    for n, file in files.items():
+        alike = {files[other] for other in files if labels[other] == labels[n] and other != n}
+        if labels[n] == sources[n].title and alike and file and file not in alike:
+            found[n] = labelled(labels[n], file)
+    return found
 
 
 def _label(entry: EntryState) -> str:

@@ -41,6 +41,7 @@ WHOLE_SENTENCE = 36
 EXCERPT = 30
 """Words of an excerpt; as above."""
 
+_BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?![\d.,]\d|\d)")
 
 Features = dict[str, float]
@@ -333,7 +334,13 @@ def _terms(
 
 
 def _distinctive(descriptor: str | None, question: str, answers: Sequence[ContextAnswer]) -> str | None:
-    """Return a descriptor if it adds something to the question and is not just the answer's figure; else None."""
+    """Return a descriptor if it adds something to the question and is not just the answer's figure; else None.
+
+    Words on both sides of a blank line are no phrase: they are a table's cells, or a heading and what follows.
+    """
+    if descriptor is None or _BLANK_LINE.search(descriptor):
+        return None
+    descriptor = " ".join(descriptor.split())
     given = frozenset(words(question))
     if answers and answers[0].value.kind in ("date", "number"):
         given |= frozenset(words(answers[0].value.text))

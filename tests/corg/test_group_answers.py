@@ -34,3 +34,50 @@ def test_a_document_that_shares_one_word_of_several_with_the_question_is_not_sho
     sources = {n: Source(n, str(n), f"Paper {n}", text, document_id=str(n)) for n, text in quotes}
     found, _ = as_evidence("When is the harbour fair in 2025?", Draft("x", quotes), [], sources)
     assert [n for n, _ in found.quotes] == [1, 2]
+
+
+def labels(question, *documents):
+    """The lines of one answer whose quotes are of several documents: (number, title, file, quote)."""
+    quotes = tuple((n, quote) for n, _, _, quote in documents)
+    sources = {
+        n: Source(n, f"p{n}", title, quote, source=f"/files/{file}", document_id=file)
+        for n, title, file, quote in documents
+    }
+    entry = {"entity": "Boat list May", "descriptor": "Ada Orr", "answer": "two", "ranks": [9, *sources]}
+    elsewhere = Source(9, "p9", "Boat list May", "Two oars.", source="/files/boats.csv", document_id="boats.csv")
+    made, entries = as_evidence(question, Draft("x", quotes), [entry], {**sources, 9: elsewhere})
+    return made.text.split("\n\n")[1:], entries
+
+
+KEYS = "Up to two keys may be kept."
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "label"),
+    [
+        ("How many keys may be kept?", KEYS, "Key rules"),
+        ("How many keys may be kept by the boat list May?", KEYS, "Boat list May"),
+        (
+            "How many keys may be kept?",
+            "By the Boat list May of Ada Orr two keys may be kept.",
+            "Boat list May (Ada Orr)",
+        ),
+    ],
+)
+def test_a_quote_is_labelled_by_its_document_or_by_what_it_or_the_question_names(question, quote, label):
+    (line,), _ = labels(question, (1, "Key rules", "keys.docx", quote))
+    assert line == f"**{label}**: “{quote}” [1]"
+
+
+def test_documents_of_one_title_are_told_apart_by_their_files():
+    rules = [
+        Source(n, f"p{n}", "Key rules", KEYS, source=f"/files/{file}", document_id=file)
+        for n, file in ((1, "old.md"), (2, "new.md"))
+    ]
+    quotes = ((1, KEYS), (2, "Up to four keys may be kept."))
+    entries = [{"entity": "Key rules", "descriptor": None, "answer": "two", "ranks": [n]} for n in (1, 2)]
+    made, _ = as_evidence("How many keys may be kept?", Draft("x", quotes), entries, {each.n: each for each in rules})
+    assert [line.split(":")[0] for line in made.text.split("\n\n")[1:]] == [
+        "**Key rules (old)**",
+        "**Key rules (new)**",
+    ]

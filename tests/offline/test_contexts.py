@@ -58,6 +58,16 @@ def test_a_line_above_a_quoted_mail_is_no_answer_of_a_context():
 
 
 @pytest.mark.parametrize(
+    ("described", "descriptor"),
+    [("Moss Lane", "Moss Lane"), ("Moss\nLane", "Moss Lane"), ("Moss\n\nLane", None)],
+)
+def test_words_on_both_sides_of_a_blank_line_describe_nothing(described, descriptor):
+    text = "The barn holds 40 sheep."
+    found = read(text, span(text, "40"), question="How many sheep are there?", descriptor=described)
+    assert found.descriptor == descriptor
+
+
+@pytest.mark.parametrize(
     ("others", "answers"),
     [
         ([("3,559", 1.0)], ["3,491", "3,559"]),
