@@ -461,6 +461,7 @@ EXAMPLES = [
     ("text.sentences._DAY_BEGUN", "ended 30 June", "ended in June"),
     ("text.sentences._EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。", "match"),
     ("text.tables._ERROR", "#DIV/0!", "#12"),
+    ("text.tables._AMOUNTS", "Fee (£)", "Friend"),
     ("text.tables._MEANINGS", "Meaning", "Price"),
     ("text.tables._CODES", "Day code", "Name"),
     ("text.tables._DAY", "2024-07-01", "48.5", "fullmatch"),

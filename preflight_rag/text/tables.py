@@ -56,6 +56,12 @@ _MEANINGS = re.compile(
     re.IGNORECASE,
 )
 """Names of a legend's second column: "Meaning", "Description"; "Price" is none."""
+_AMOUNTS = re.compile(
+    r"(?:charges?|prices?|costs?|fees?|amounts?|rates?|tariffs?|preis|kosten|betrag|prix|precio|importe|prezzo|prijs)"
+    r"(?: ?[(\[][^()\[\]]{1,20}[)\]])?",
+    re.IGNORECASE,
+)
+"""Names of a column of amounts, beside labels; below one, "free" and "none" are amounts, too."""
 _CODES = re.compile(
     r"(?:[\w-]+ )?(?:codes?|symbols?|marks?|keys?|signs?|abbreviations?|letters?|abbr\.?|kürzel|zeichen|symbole)",
     re.IGNORECASE,
@@ -359,7 +365,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     ):
         return 0
     if len(first) == 2:
-        if _MEANINGS.fullmatch(first[1]):
+        if _MEANINGS.fullmatch(first[1]) or (_AMOUNTS.fullmatch(first[1]) and any(is_figure(row[1]) for row in below)):
             return 1
         # Two columns without a marked header are names and values, unless the values alone are figures, or all are.
         figures = sum(is_figure(row[1]) for row in below)

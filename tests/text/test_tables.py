@@ -53,6 +53,21 @@ def test_heading_is_part_of_the_labels_under_it() -> None:
     ]
 
 
+def test_second_column_named_as_an_amount_has_a_header_although_some_cells_are_words() -> None:
+    fees = [
+        ["Service", "Fee (£)"],
+        ["Locker", "free"],
+        ["Towel", "2.50"],
+        ["Parking", "none"],
+        ["Sauna", "by arrangement"],
+    ]
+    assert table_lines(fees)[1] == "Service: Towel | Fee (£): 2.50"
+    form = [["Hall", "Old Mill"], ["Fee", "£40"], ["Guests", "sixty"]]
+    assert table_lines(form)[0] == "Hall: Old Mill"
+    words = [["Form", "Fee"], ["Annex", "Wing"]]
+    assert table_lines(words)[0] == "Form: Fee"
+
+
 def test_first_row_is_the_header_where_only_cells_below_are_figures() -> None:
     assert table_lines([["Team", "Cups"], ["Blues", "1"], ["Flyers", "2"]]) == [
         "Team: Blues | Cups: 1",
