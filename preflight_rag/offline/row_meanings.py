@@ -17,7 +17,7 @@ from preflight_rag.offline.table_rows import MOST_ROWS
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.dates import MONTHS
 from preflight_rag.text.headers import no_rows_marked, rows_marked, why_unclaimed
-from preflight_rag.text.legends import explains, is_note, meanings_of
+from preflight_rag.text.legends import NOTE, explains, is_note, meanings_of
 from preflight_rag.text.tables import TableRow, parse_row
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -129,7 +129,9 @@ def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple
     """
     columns = list(dict.fromkeys(name for line in lines for name in line.columns if name))
     fitting: list[tuple[tuple[int, bool], str, str]] = []
-    for meaning in dict.fromkeys(meaning for line in lines for _, meaning in line.meanings):
+    # A note without a mark is a remark on its row, often of the file's own column, and no kind of rows.
+    marked = [meaning for line in lines for name, meaning in line.meanings if name != NOTE]
+    for meaning in dict.fromkeys(marked):
         terms = frozenset(words(without_denials(meaning)[0]))
         rest = condition.terms - terms - _GENERAL - condition.group - lines[0].about
         named = [column for column in columns if _names(column, rest)]

@@ -67,6 +67,13 @@ def test_other_questions_are_left_to_others(question, text):
     assert explained_rows(question, [source(text)]) is None
 
 
+def test_a_remark_in_a_column_of_notes_is_no_mark():
+    costs = "Heading: Pay | Sum: 4100 | Note: Junior gardener since 3 June\nHeading: Seed | Sum: 90 | Note: Paid"
+    assert explained_rows("What is the pay for the junior gardener?", [source(costs)]) is None
+    boats = "Boat: Tern† | Sunday: 10:00 | Note †: carries no cars\nBoat: Gull | Sunday: 11:00 | Note: Blue"
+    assert names(explained_rows("Which boats carry no cars?", [source(boats)])) == ["Tern†"]
+
+
 def test_rows_stand_in_the_place_of_a_legend():
     quotes = [(1, "● open to the public ○ closed until further notice"), (1, "A sentence.")]
     found = with_rows_for_legends(quotes, "Is the Pinfold well open?", [source(WELLS)])
