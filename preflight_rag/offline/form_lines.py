@@ -60,9 +60,9 @@ _GENERIC = frozenset(
 """Terms that ask, and name nothing, unless a label has them."""
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _PERSON = re.compile(
-    r"(?:(?: [a-z]+)? by)?\W{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
+    r"(?:(?: [a-z]+)? by)?[^\w|]{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
 )
-"""A name behind a label: "by: Ellis Turner", " Ellis Turner"."""
+"""A name behind a label: "by: Ellis Turner", " Ellis Turner"; behind a bar is the name of the next column."""
 _MARK = re.compile(r"^[-*+•] +")
 _NAME_PARTS = re.compile(r"[^\W_]+")
 _MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")

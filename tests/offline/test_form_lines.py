@@ -106,3 +106,9 @@ def test_a_sentence_that_a_printed_line_breaks_off_is_shown_whole() -> None:
     source = Source(1, "p", "Kiln report", text, "kiln.pdf", document_id="d")
     ((_, line),) = named_fields("Who tested the kiln?", [source])
     assert line == "Printed for the guild. Kiln tested by Ola\nLind of Vester, who found no crack."
+
+
+def test_the_name_of_a_column_behind_a_cell_is_no_person() -> None:
+    rows = "Name: Ada Orr | Role: Garden | Days a week: 2\nName: Bo Lund | Role: Garden warden | Days a week: 5"
+    assert named_fields("Who is the garden warden?", [Source(1, "a", "Staff", rows)]) == []
+    assert named_fields("Who is the warden of the garden?", [Source(1, "a", "Garden", "Warden: Bo Lund")])

@@ -44,6 +44,12 @@ def test_a_row_with_all_words_of_the_question_goes_before_a_cell_that_is_one_of_
     assert named_lines("What is the insurance value of the sextant?", sources) == [(1, loan)]
 
 
+def test_the_row_with_most_of_the_question_in_one_cell_goes_before_a_cell_with_less_of_it() -> None:
+    rows = "Name: Ada Orr | Role: Garden\nName: Bo Lund | Role: Garden warden\nName: Cy Moss | Role: Garden"
+    for question in ("Who is the garden warden?", "Who is our garden warden in the east wing?"):
+        assert named_lines(question, [Source(1, "a", "Staff", rows)]) == [(1, "Name: Bo Lund | Role: Garden warden")]
+
+
 def test_errors_are_named_by_what_the_question_says_of_them() -> None:
     assert named_lines("Which worker failed?", [LOG]) == [(2, LOG.text.split("\n")[1])]
     assert named_lines("Which errors are there?", [LOG]) == [(2, line) for line in LOG.text.split("\n")[1:]]
