@@ -59,7 +59,14 @@ from preflight_rag.offline.found_answers import (
     is_of_another,
 )
 from preflight_rag.offline.later_changes import is_about, later_change
-from preflight_rag.offline.lines import asks_for_lines, exact_sentences, named_lines, narrowed, whole_parts
+from preflight_rag.offline.lines import (
+    asks_for_lines,
+    exact_sentences,
+    lines_of_coded_document,
+    named_lines,
+    narrowed,
+    whole_parts,
+)
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.other_times import is_of_another_day, is_of_another_time
@@ -368,14 +375,21 @@ class AnswerReader:
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
         """Return an answer from all passages if it is likely to be right, else the nearest evidence, or nothing.
 
-        A numbered part of which the question names the number is shown as a whole, if nothing in it is claimed.
+        A numbered part of which the question names the number is shown as a whole, if nothing in it is claimed. Of a
+        document that it names by its code, the line that it asks for is shown.
         """
         parts = [] if options else whole_parts(question, sources)
+        of_code = [] if options else lines_of_coded_document(question, sources)
         sources = narrowed(question, sources)
         if parts and asks_for_text(question):
             return evidence(parts, ABOUT_THIS)
         made = self._drafted(question, sources, options)
-        return made if (made.claims and made.found) or not parts else evidence(parts, ABOUT_THIS, made.unclaimed)
+        if (made.claims and made.found) or not (parts or of_code):
+            return made
+        if parts:
+            return evidence(parts, ABOUT_THIS, made.unclaimed)
+        quotes = [*of_code, *(each for each in made.quotes if each not in of_code)]
+        return evidence(quotes[:MAX_QUOTED], made.text.split("\n\n")[0] if made.found else CLOSEST, made.unclaimed)
 
     def _drafted(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
         """Return an answer from passages that were narrowed to what the question names."""

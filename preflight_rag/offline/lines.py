@@ -15,7 +15,15 @@ from itertools import chain
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import asked_abbreviation
-from preflight_rag.text.exact import count_held, exact_strings, holds, is_clause, is_definite, others_like
+from preflight_rag.text.exact import (
+    count_held,
+    exact_pattern,
+    exact_strings,
+    holds,
+    is_clause,
+    is_definite,
+    others_like,
+)
 from preflight_rag.text.letter_lines import states_nothing
 from preflight_rag.text.log_lines import ERROR_WORDS, asks_errors, error_lines, is_log_line, is_setting, level_of_record
 from preflight_rag.text.names import only_subject, surface_names
@@ -23,6 +31,7 @@ from preflight_rag.text.numbered_parts import asks_for_text, find_parts
 from preflight_rag.text.quotes import is_title, trim_quote
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
+from preflight_rag.text.values import asked_kind, figures_of
 from preflight_rag.text.words import STOP_WORDS, words
 
 MOST_LINES = 10
@@ -36,10 +45,13 @@ LONGEST_CLAUSE = 500
 MOST_SENTENCES = 3
 _LONGEST = 600
 """Characters of a line that is shown whole; a guess, as of other quotes."""
+_LONGEST_LABEL = 4
+"""Words of a field's label; a guess."""
 _SHORTEST_CELL = 3
 """Characters of a cell that is looked for in a question; what is shorter stands in many. A guess."""
 
 _WORD = re.compile(r"[^\W_]+")
+_BRACKETS = re.compile(r"\([^()]*\)")
 _ASKING = frozenset(words("much many cost costs pay get take value say give"))
 """Words that ask, and that a row need not have."""
 _UNITS = {
@@ -106,7 +118,8 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
     """Return `(passage, line)` of the rows and log lines that a question names, best first; [] if it names none.
 
     They are named by an exact string, else as errors that share a word with the question, else because no other row
-    has all its words, else by a cell that the question repeats word for word.
+    has all its words, else by a cell that the question repeats word for word, else by some words in the cells of a
+    table of which the question names the document and the column.
     """
     lines = [PassageLine(source.n, line) for source in sources for line in _lines(source.text)]
     strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
@@ -126,7 +139,85 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
     named = _best([(_named_cells(question, line.text), line) for line in lines])
     about = _about_names(question, lines) if named else []
     # "Caretaker: Fax" has a word of the question as a cell, and is not about the person that the question names.
-    return _best([(1 + _named_cells(question, line.text), line) for line in about]) or named
+    return (
+        _best([(1 + _named_cells(question, line.text), line) for line in about])
+        or named
+        or _rows_of_named_table(question, sources)
+    )
+
+
+def _rows_of_named_table(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return the rows with most of a question's other words in their cells, where it names document and column.
+
+    Of "What is the depth of the lost anchor in the wreck list?" a row of the wreck list with a depth has "anchor", and
+    one has "lost"; the other rows have the names of document and column alone. First comes the earlier word.
+    """
+    asked = [term for term in dict.fromkeys(words(question)) if term not in STOP_WORDS | _ASKING]
+    found: list[tuple[int, int, PassageLine]] = []
+    for source in sources:
+        title = frozenset(words(source.title)) - STOP_WORDS
+        for line in _lines(source.text) if len(title) >= LEAST_WORDS and title <= frozenset(asked) else ():
+            row = parse_row(line)
+            columns = [frozenset(words(_BRACKETS.sub(" ", cell.column))) for cell in row.cells] if row else []
+            named = frozenset[str]().union(*(terms for terms in columns if terms <= frozenset(asked) and terms - title))
+            others = [term for term in asked if term not in named | title]
+            cells = frozenset(words(" ".join(cell.text for cell in row.cells))) if row else frozenset()
+            places = [place for place, term in enumerate(others) if term in cells]
+            if named and places:
+                found.append((len(places), places[0], PassageLine(source.n, line)))
+    most = max((count for count, _, _ in found), default=0)
+    best = sorted((item for item in found if item[0] == most), key=lambda item: item[1])
+    return [(line.n, line.text) for _, _, line in best] if len(best) <= MOST_ROWS else []
+
+
+def lines_of_coded_document(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return `(passage, line)` of the lines that a question asks for in a document that it names by its code.
+
+    Of "How much tax was on invoice KD-2210?" these are the line of that invoice with its tax, and behind it the one
+    with its number. Empty without such a document, or if none or many of its lines have the question's other words.
+
+    Args:
+        question: The standalone question.
+        sources: The passages as they were found.
+    """
+    strings = definite_strings(question, sources)
+    naming = [(source, line) for source in sources if (line := _naming_field(source.text, strings))]
+    documents = {source.document_id or source.passage_id for source, _ in naming}
+    if len(documents) != 1:
+        return []
+    own = [source for source in sources if (source.document_id or source.passage_id) in documents]
+    known = " ".join([*strings, naming[0][1], *(source.title for source in own)])
+    asked = frozenset(words(question)) - STOP_WORDS - _ASKING - frozenset(words(known))
+    scored = []
+    for source in own:
+        for line in _rows_and_sentences(source.text):
+            scored.append((len(asked & frozenset(words(line))), PassageLine(source.n, line)))
+    if asked_kind(question) == "date" and any(score and figures_of(line.text).dates for score, line in scored):
+        scored = [(score, line) for score, line in scored if figures_of(line.text).dates]
+    named = _best(scored)
+    return [*named, (naming[0][0].n, naming[0][1])] if named and len(named) <= MOST_ROWS else []
+
+
+def _naming_field(text: str, strings: Sequence[str]) -> str:
+    """Return the line of a form that says the form's own code, such as "Invoice number: KD-2210"; "" without one.
+
+    A label that several lines have is that of a list's entries.
+    """
+    fields = [line.strip() for line in text.split("\n") if not is_row(line) and not is_log_line(line)]
+    parts = [(line, *line.partition(":")[::2]) for line in fields]
+    for line, label, value in parts:
+        is_own = any(exact_pattern(each).fullmatch(value.strip(" #.")) for each in strings)
+        if is_own and len(label.split()) <= _LONGEST_LABEL and [each for _, each, _ in parts].count(label) == 1:
+            return line
+    return ""
+
+
+def _rows_and_sentences(text: str) -> Iterator[str]:
+    """Yield the rows of a text and the sentences of its other lines that are short enough to be quoted."""
+    for start, end in sentence_spans(text):
+        for line in text[start:end].split("\n") if is_row(text[start:end]) else [text[start:end]]:
+            if line.strip() and len(line) <= _LONGEST:
+                yield line.strip()
 
 
 def _rows_with_all_words(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:

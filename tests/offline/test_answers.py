@@ -399,6 +399,14 @@ async def test_of_the_times_of_several_weekdays_only_that_of_the_question_is_cla
     assert draft.quotes
 
 
+async def test_the_line_asked_for_of_a_document_named_by_its_code_is_shown_before_the_code(reader):
+    bill = "BILL\nBill number: KD-2210\nOrder: RB-0415\nWork: Slates | Sum: €540.00\nWork: Tax at 10% | Sum: €54.00"
+    draft = (await reader().answer(question="How much tax was on bill KD-2210?", sources=sources(bill))).value
+    quotes = [quote for _, quote in draft.quotes]
+    assert quotes[:2] == ["Work: Tax at 10% | Sum: €54.00", "Bill number: KD-2210"]
+    assert not draft.claims
+
+
 @pytest.mark.parametrize(
     ("question", "claimed"), [("How many may stand?", True), ("How many may sit? and stand?", False)]
 )

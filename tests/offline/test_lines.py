@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.offline.lines import exact_sentences, named_lines, narrowed
+from preflight_rag.offline.lines import exact_sentences, lines_of_coded_document, named_lines, narrowed
 from preflight_rag.state.reading import Source
 
 PARTS = Source(
@@ -110,3 +110,46 @@ Notice is three months, or 2.2 million crowns."""
 )
 def test_clause_is_shown_from_its_number_to_the_next(question, clause):
     assert exact_sentences(question, [Source(1, "p", "Lease", LEASE)]) == [(1, clause)]
+
+
+BILL = Source(
+    1,
+    "b",
+    "Bill of Lund and Orr",
+    "BILL\nBill number: KD-2210\nDate: 4 March 2025\nOrder: RB-0415\n"
+    "Work: Slates | Hours: 9 | Sum: €540.00\nWork: Tax at 10% | Sum: €54.00\nWork: Sum due | Sum: €594.00\n"
+    "Please pay the sum that is due by 1 April 2025.",
+    document_id="bill",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("How much tax was on bill KD-2210?", "Work: Tax at 10% | Sum: €54.00"),
+        ("How many hours were the slates on KD-2210?", "Work: Slates | Hours: 9 | Sum: €540.00"),
+        ("When is bill KD-2210 due?", "Please pay the sum that is due by 1 April 2025."),
+    ],
+)
+def test_the_line_asked_for_of_a_document_named_by_its_code_goes_before_the_code(question, line):
+    assert lines_of_coded_document(question, [BILL, PARTS]) == [(1, line), (1, "Bill number: KD-2210")]
+
+
+@pytest.mark.parametrize("question", ["What is KD-2210?", "How much tax was on RB-0777?", "Who supplies VX-5105?"])
+def test_no_document_is_named_by_a_code_that_is_all_of_the_question_or_one_of_a_list(question):
+    assert lines_of_coded_document(question, [BILL, PARTS]) == []
+
+
+def test_entries_of_a_list_with_one_label_are_no_documents():
+    text = "Order: RB-0415\nTax: 4\nOrder: RB-0416\nTax: 9"
+    assert lines_of_coded_document("What is the tax of RB-0416?", [Source(1, "o", "Orders", text)]) == []
+
+
+def test_rows_of_the_named_table_with_another_word_of_the_question_go_before_others():
+    anchor, ship = "No.: 4 | Wreck: Anchor of oak | Depth (m): 12", "No.: 7 | Wreck: Lost sloop | Depth (m): 30"
+    rows = f"No.: 1 | Wreck: Barge | Depth (m): 9\n{ship}\n{anchor}"
+    wrecks = Source(1, "w", "Wreck list", rows)
+    question = "What is the depth of the anchor lost in the wreck list?"
+    assert named_lines(question, [wrecks]) == [(1, anchor), (1, ship)]
+    assert named_lines("What is the depth of the anchor lost in the harbour?", [wrecks]) == []
+    assert named_lines("What is the colour of the anchors lost in the wreck list?", [wrecks]) == []
