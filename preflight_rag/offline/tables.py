@@ -20,8 +20,8 @@ from preflight_rag.offline.cell_types import is_of_asked_type
 from preflight_rag.offline.row_times import is_of_another_time
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH, MONTHS
-from preflight_rag.text.money import asks_price
-from preflight_rag.text.tables import Cell, TableRow, parse_row
+from preflight_rag.text.money import asks_price, asks_sum
+from preflight_rag.text.tables import Cell, TableRow, names_amounts, parse_row
 from preflight_rag.text.values import Kind, asked_kind
 from preflight_rag.text.words import words
 
@@ -176,7 +176,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
         (
             found
             for line in lines
-            for found in _candidates(line, asked, weights, titles)
+            for found in _candidates(line, asked, weights, titles, amounts=kind == "name" or asks_sum(question))
             if _may_answer(question, kind, found)
             and may_be_claimed(wanted, _named(found))
             and not is_of_another_time(question, line.row, line.row.cells[found.place].column)
@@ -236,7 +236,10 @@ def _named(found: _Candidate) -> CellNames:
     headed = [line.names[place] for place in places if not cells[place].column.startswith("(")]
     written = [line.terms[at] for at, cell in enumerate(cells) if at in places or not any(map(str.isdigit, cell.text))]
     terms = line.names[found.place].union(*headed, *written)
-    labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), line.names[found.place]
+    of_column = line.names[found.place]
+    if found.by == 0 and _is_lone_amount(line, found.place):
+        column, of_column = "", frozenset[str]()
+    labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), of_column
     return CellNames(row, column, labels, line.row.caption, line.source, terms, line.about)
 
 
@@ -326,9 +329,17 @@ def _title_shares(asked: frozenset[str], lines: Sequence[_Line]) -> dict[str, fl
 
 
 def _candidates(
-    line: _Line, asked: frozenset[str], weights: dict[str, float], titles: dict[str, float]
+    line: _Line, asked: frozenset[str], weights: dict[str, float], titles: dict[str, float], *, amounts: bool
 ) -> Iterator[_Candidate]:
-    """Yield the cells of a row whose column the question names, when it names the row."""
+    """Yield the cells of a row whose column the question names, when it names the row.
+
+    Args:
+        line: The row.
+        asked: The question's terms.
+        weights: Their weights.
+        titles: The share of the question's title words in each title.
+        amounts: Whether the question may ask for an amount of money without a word for it.
+    """
     total = sum(weights.values())
     cells = line.row.cells
     alone = len(cells) == 1
@@ -336,7 +347,7 @@ def _candidates(
         if not cell.text or not any(char.isalnum() for char in cell.text) or (place == 0 and not cell.column):
             continue
         # The only other cell of a row needs no name of its own: "Founded: 1975" or "Blues | 1".
-        free = not cell.column and len(cells) == 2
+        free = len(cells) == 2 and (not cell.column or (amounts and _is_lone_amount(line, place)))
         name = line.names[place]
         if not free and not _is_named(name, asked):
             continue
@@ -351,6 +362,11 @@ def _candidates(
         score += OWN_WEIGHT * sum(weights[term] for term in sorted(name & asked)) / total
         score += TITLE_WEIGHT * titles[line.source.title] - (PERCENT if "%" in cell.text and "%" not in asked else 0.0)
         yield _Candidate(line, place, -1 if by is None else by, share, score)
+
+
+def _is_lone_amount(line: _Line, place: int) -> bool:
+    """Return whether a cell is the amount beside its label: "Towel | £2" needs no name such as "Price"."""
+    return place == 1 and len(line.row.cells) == 2 and names_amounts(line.row.cells[1].column)
 
 
 def _naming_cell(

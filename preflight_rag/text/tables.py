@@ -112,6 +112,11 @@ def names_legend(names: Sequence[str]) -> bool:
     return len(names) == 2 and (_MEANINGS.fullmatch(names[1]) is not None or names_codes(names[0]))
 
 
+def names_amounts(column: str) -> bool:
+    """Return whether a column's name says no more than that it holds amounts of money: "Price", "Fee (£)"."""
+    return _AMOUNTS.fullmatch(column) is not None
+
+
 def is_error(cell: str) -> bool:
     """Return whether a cell shows that a program found no value for it, e.g. a spreadsheet's "#DIV/0!"."""
     return _ERROR.fullmatch(cell.strip()) is not None
@@ -365,7 +370,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     ):
         return 0
     if len(first) == 2:
-        if _MEANINGS.fullmatch(first[1]) or (_AMOUNTS.fullmatch(first[1]) and any(is_figure(row[1]) for row in below)):
+        if _MEANINGS.fullmatch(first[1]) or (names_amounts(first[1]) and any(is_figure(row[1]) for row in below)):
             return 1
         # Two columns without a marked header are names and values, unless the values alone are figures, or all are.
         figures = sum(is_figure(row[1]) for row in below)

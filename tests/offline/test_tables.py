@@ -188,3 +188,24 @@ def test_day_names_its_row_however_it_is_written(question: str, text: str, cell:
 )
 def test_day_that_no_row_has_names_none(question: str, text: str) -> None:
     assert table_answer(question, [Source(1, "p", "Sauna and rain", text)]) is None
+
+
+BATHS = (
+    "Service: Locker near the door | Fee (£): free\nService: Towel and robe | Fee (£): 8.50\n"
+    "Service: Parking | Fee (£): 2.00 | Hours: 3"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "cell"),
+    [
+        ("How much was a towel and robe in 2023?", "8.50"),
+        ("What was a towel and robe in 2023?", "8.50"),
+        ("How many towels and robes are there?", None),
+        ("What is the colour of the towel and robe?", None),
+        ("What is parking?", None),
+    ],
+)
+def test_the_amount_beside_a_label_needs_no_word_for_its_column(question, cell):
+    found = table_answer(question, [Source(1, "a", "Bath fees 2023", BATHS)])
+    assert (found.cell if found else None) == cell
