@@ -69,7 +69,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     by_rule = not unresolved and follows and context.reader.by_rule
     if by_rule and known and repeats(message, asked, citations, answer, known):
         unresolved = adds_nothing(message, asked, known)
-        answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations))
+        answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations, message))
         citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]
         draft, groups, numbers = Draft(answer, claims=False, found=not unresolved), [], {}
     citations = await asyncio.to_thread(with_copies, context.library, citations)

@@ -21,6 +21,7 @@ from preflight_rag.conversation.antecedents import (
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
 from preflight_rag.conversation.counterparts import with_counterpart
 from preflight_rag.conversation.relative_years import with_years
+from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.text import names
@@ -340,7 +341,8 @@ def _stands_alone(text: str) -> bool:
     """Return whether a message names its subject, so that it can be understood without the conversation."""
     asked = text.rstrip(" ?.!")
     if (
-        _OF_NOTHING.match(text[:1].lower() + text[1:])
+        has_no_subject(text)
+        or _OF_NOTHING.match(text[:1].lower() + text[1:])
         or _ASKS_ALONE.fullmatch(asked)
         or _AT_AN_OCCASION.fullmatch(asked)
     ):
@@ -424,7 +426,7 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     if (acted := with_actor(message, question)) is not None:
         return acted or message
     found = _thing_meant(message, thing, question)
-    if not found and names_nothing(question):
+    if not found and (names_nothing(question) or has_no_subject(question)):
         found = _thing_before(message, thing, before)
     return _put(message, thing, found)
 
@@ -436,7 +438,7 @@ def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -
     """
     is_one = pronoun[0].lower() in ("it", "its")
     for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
-        if not names_nothing(turn):
+        if not (names_nothing(turn) or has_no_subject(turn)):
             # "When was it?" asks for what happened, and not for the thing that it happened to.
             is_event = re.match(r"what happened\b", turn, re.I) and _OF_AN_EVENT.fullmatch(message.rstrip(" ?.!"))
             return "" if is_event or not is_one else _thing_meant(message, pronoun, turn)
@@ -796,7 +798,9 @@ def _is_day(name: str) -> bool:
 def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
     """Return the id of the document that a follow-up searches first: the first one that the last answer cites.
 
-    The list is empty if the last answer cites nothing, or if the message stands alone. Typos are ignored, and a
+    It is another one if that one's quote has none of the message's own words and the other's has. The list is empty if
+    the last answer cites nothing, if the message stands alone, or if it names nothing itself and several documents are
+    cited: each of these speaks of what it means. Typos are ignored, and a
     question about an office is taken to be about the organisation of the document before.
 
     Args:
@@ -823,7 +827,12 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
     # What several documents said, each in its own words, is no answer of the first of them.
     if not naming and earlier["answer"].startswith(SEVERAL):
         return []
-    return [str((naming or citations)[0]["document_id"])]
+    if has_no_subject(spoken) and len({each["document_id"] for each in citations}) > 1:
+        return []
+    own = own_words(spoken) - frozenset(words(earlier["question"]))
+    saying = [each for each in citations if own & frozenset(words(each["quote"]))]
+    is_said_first = citations[0] in saying
+    return [str((naming or ([] if is_said_first else saying) or citations)[0]["document_id"])]
 
 
 def new_names(message: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation
 from preflight_rag.text.citations import quoted, without_marks
@@ -59,9 +60,20 @@ def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
     return asked.startswith(earlier["question"]) and not is_reason
 
 
-def shown_again(citations: Sequence[Citation]) -> str:
-    """Return the quotes of a repeated answer as evidence, because one sentence must not support two claims."""
-    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in citations[:MOST_QUOTES]]
+def shown_again(citations: Sequence[Citation], message: str = "") -> str:
+    """Return the quotes of a repeated answer as evidence, because one sentence must not support two claims.
+
+    Of a message that names nothing itself, a quote with its words stands first: "What happens if we take less?".
+
+    Args:
+        citations: The answer's citations.
+        message: The follow-up as it was typed.
+    """
+    shown = list(citations[:MOST_QUOTES])
+    if has_no_subject(message):
+        own = own_words(message)
+        shown.sort(key=lambda each: -len(own & frozenset(words(each.quote))))
+    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in shown]
     return "\n\n".join([CLOSEST, *quotes])
 
 
