@@ -22,8 +22,15 @@ from typing import Any
 
 from langgraph.runtime import Runtime
 
+from preflight_rag.conversation.cited_before import (
+    gives_the_same,
+    names_more,
+    noun_asked_for,
+    quotes_with_the_figure,
+)
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
+from preflight_rag.library.collection import PhraseSearch
 from preflight_rag.models.protocol import instructed
 from preflight_rag.models.reading.extractive_reader import pairs
 from preflight_rag.models.unfinished import may_be_spared, unfinished
@@ -49,7 +56,11 @@ from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import GroupStatus, PassageRef, State
 from preflight_rag.state.values import RouteDecision, Usage
 from preflight_rag.state.views import Chosen
-from preflight_rag.text.citations import is_verifiable
+from preflight_rag.text.citations import is_verifiable, quoted, without_marks
+from preflight_rag.text.headers import CLOSEST, why_unclaimed
+
+MOST_NAMING = 5
+"""Passages with the noun of a follow-up whose figures are compared with the last answer's quote; a guess."""
 
 
 async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
@@ -82,10 +93,57 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
         reply = _supported(reply, sources)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
-    update["onward"] = "cite" if draft.found else "abstain"
-    if looks and not draft.incomplete:
+    if not draft.found and context.reader.by_rule and not state["options"]:
+        update |= await asyncio.to_thread(_cited_before, state, context)
+    is_shown = "passage_refs" in update
+    update["onward"] = "cite" if draft.found or is_shown else "abstain"
+    if looks and not draft.incomplete and not is_shown:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
     return update
+
+
+def _cited_before(state: Chosen, context: Context) -> State:
+    """Return the update that shows quotes of the last answer for a follow-up; empty if they do not bear on it."""
+    earlier, message = state.get("earlier"), state.get("question", "")
+    again = quotes_with_the_figure(message, state["standalone_question"], earlier) if earlier else []
+    if not again or names_more(message):
+        return {}
+    library, noun = context.library, noun_asked_for(message)
+    if noun and not isinstance(library, PhraseSearch):
+        return {}
+    found = library.passages_with([noun], MOST_NAMING) if noun and isinstance(library, PhraseSearch) else []
+    naming = context.library.passages(found)
+    again = [each for each in again if gives_the_same(message, each["quote"], [passage.text for passage in naming])]
+    if not again:
+        return {}
+    refs = list(state["passage_refs"])
+    quotes: list[str] = []
+    shown: list[tuple[int, str]] = []
+    for each in again:
+        rank = next((ref["rank"] for ref in refs if ref["id"] == each["passage_id"]), 0)
+        if not rank:
+            rank = len(refs) + 1
+            refs.append(_reference(each, rank))
+        shown.append((rank, each["quote"]))
+        quotes.append(quoted(rank, without_marks(" ".join(each["quote"].split()))))
+    text = "\n\n".join([CLOSEST, *quotes])
+    draft = Draft(text, tuple(shown), claims=False, unclaimed=why_unclaimed("nothing"))
+    return {"draft": draft.dump(), "passage_refs": refs}
+
+
+def _reference(citation: Mapping[str, Any], rank: int) -> PassageRef:
+    """Return a passage that the last answer cited as one of this turn, of which no likeness is known."""
+    return {
+        "id": citation["passage_id"],
+        "document_id": citation["document_id"],
+        "title": citation["title"],
+        "source": citation["source"],
+        "rank": rank,
+        "score": 0.0,
+        "cosine": 0.0,
+        "tokens": 0,
+        "preview": citation["quote"],
+    }
 
 
 def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:

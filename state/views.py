@@ -104,6 +104,8 @@ class Chosen(TypedDict):
     passage_refs: list[PassageRef]
     decision: dict[str, Any]
     escalations: list[Escalation]
+    question: NotRequired[str]
+    earlier: NotRequired[EarlierState]
     unchecked: NotRequired[bool]
     instructions: NotRequired[str]
 

@@ -42,6 +42,8 @@ EXAMPLES = [
     ("conversation.follow_ups._TROUBLE_WITH", "What was wrong with the organ", "What was the organ"),
     ("conversation.follow_ups._WHO_DID", "Who won the prize", "Who will win the prize", "fullmatch"),
     ("conversation.follow_ups._YEAR_BEHIND", "Who is the chair in 2024", "Who is the chair of 2024 Events"),
+    ("conversation.cited_before._AMOUNT", "£640", "640 bricks"),
+    ("conversation.cited_before._DURATION", "six weeks", "six bricks"),
     ("conversation.subjectless._BEFORE_A_VERB", "had", "happens", "fullmatch"),
     ("conversation.subjectless._DEGREE", "earlier", "early-bird", "fullmatch"),
     ("conversation.subjectless._LEFT_OPEN", "how much had we asked for", "what do we pay for"),
