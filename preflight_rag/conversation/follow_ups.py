@@ -225,6 +225,18 @@ _ARTICLE = re.compile(
     rf"\ban? (?!(?:hour|day|night|week|month|quarter|year|head|piece)\b)[\w-]{{1,40}}(?=$| (?:{_PREPOSITIONS})\b)", re.I
 )
 """An article and one noun: "a cat" of "put a cat to sleep", not of "a cat food"."""
+_WHO_PAYS = re.compile(
+    r"how (?:much|many|often|long) (?:does|do|did|can|must|will|would) (?P<who>(?:an? |the )?(?P<noun>[a-z-]{2,20}))"
+    r"(?= (?:pay|cost|get|have|need|wait|borrow|stay|work|receive|owe|take|keep|earn)\b)",
+    re.I,
+)
+_KIND_OF_PEOPLE = re.compile(
+    r"(?:the )?(?:(?:non-)?members?|students?|pensioners?|residents?|visitors?|guests?|families|staff|volunteers?"
+    r"|employees|tenants|owners|trustees|trainees|apprentices|teachers?|pupils?|parents?|customers?|adults?|children"
+    r"|kids|seniors?|infants?|babies|teenagers?|patients|women|men)",
+    re.I,
+)
+"""People of whom rules say what they pay or get: a fragment with others of them takes their place."""
 _SWAPS = {"with": ("with", "on"), "on": ("on", "with")}
 """Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
 
@@ -712,7 +724,7 @@ def _completed(question: str, fragment: str) -> str:
         return f"{asked[:1].upper()}{asked[1:]} {rest}?"
     if _CLAUSE.match(asked):
         return ""
-    return with_counterpart(stem, asked) or _like(stem, asked) or _of_the_same(stem, asked)
+    return with_counterpart(stem, asked) or _of_others(stem, asked) or _like(stem, asked) or _of_the_same(stem, asked)
 
 
 def _denied(stem: str) -> str:
@@ -724,6 +736,17 @@ def _denied(stem: str) -> str:
     auxiliary = match["auxiliary"].lower()
     negated = _NEGATED.get(auxiliary, f"{auxiliary}n't")
     return f"Why {negated} {match['rest']}?"
+
+
+def _of_others(stem: str, fragment: str) -> str:
+    """Return "How much do pensioners pay?" for "How much does an adult pay" and "pensioners"; else ""."""
+    payer = _WHO_PAYS.match(stem)
+    if payer is None or not (_KIND_OF_PEOPLE.fullmatch(payer["noun"]) and _KIND_OF_PEOPLE.fullmatch(fragment)):
+        return ""
+    opening = stem[: payer.start("who")]
+    if fragment.casefold().endswith(("s", "en", "staff")):
+        opening = re.sub(r"\bdoes $", "do ", opening, flags=re.I)
+    return f"{opening}{fragment}{stem[payer.end('who') :]}?"
 
 
 def _of_the_same(stem: str, fragment: str) -> str:

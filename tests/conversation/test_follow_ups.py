@@ -377,3 +377,19 @@ def test_an_answer_of_several_documents_is_continued_in_none_of_them():
     }
     assert continued_documents("Where is it?", Rewrite("Where is the hall?"), earlier) == []
     assert continued_documents("Where is it?", Rewrite("Where is the hall?"), earlier | {"answer": "Old [1]"}) == ["d"]
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        (
+            "How much does a student pay for the course?",
+            "And pensioners?",
+            "How much do pensioners pay for the course?",
+        ),
+        ("How long do staff have to wait?", "And the volunteers?", "How long do the volunteers have to wait?"),
+        ("How much does a permit cost?", "And visitors?", "How much does a permit cost? And visitors?"),
+    ],
+)
+def test_others_take_the_place_of_the_people_who_pay(question, message, expected):
+    assert standalone(message, [question]) == expected
