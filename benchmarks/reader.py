@@ -87,7 +87,7 @@ def main() -> None:
         "extractive reader: spans, answerability, relevance, verdict": lambda: reader.read(
             [(QUESTION, "", text) for text in texts]
         ),
-        "sentence reader: the best sentences": lambda: sentences.rank(QUESTION, sentences_of(sources)),
+        "sentence reader: the best sentences": lambda: sentences.rank(QUESTION, sentences_of(sources, QUESTION)),
         "sentence-transformers, torch: vectors": lambda: peer.encode([f"{QUESTION} {text}" for text in texts]),
     }
     taken: dict[str, list[float]] = {name: [] for name in measured}

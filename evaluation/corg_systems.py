@@ -250,7 +250,7 @@ class SystemArms:
         length = len(MARKS.sub("", self._texts[name]).split())
         lines: dict[str, None] = {}
         used = 0
-        for item in self._sentences.rank(asked.question, sentences_of(asked.sources)):
+        for item in self._sentences.rank(asked.question, sentences_of(asked.sources, asked.question)):
             more = len(item.sentence.text.split())
             if abs(used + more - length) > abs(used - length):
                 break

@@ -186,7 +186,7 @@ def cases(
 async def ask(reader: OfflineReader, kind: Kind, sample: Sample, *, drafts: bool) -> RankedSentences:
     """Rank the sentences of a case and, for `drafts`, answer it at once and in partitions."""
     question, sources = sample.question, given_sources(sample)
-    ranked = reader.rank(question, sentences_of(sources))
+    ranked = reader.rank(question, sentences_of(sources, question))
     if not drafts:
         return RankedSentences(kind, sample, ranked)
     plain = await reader.answer(question=question, sources=sources)

@@ -131,7 +131,8 @@ def run(collection: DataSet, run: ExperimentRun) -> Report:
 def _put(example: Sample, reading: PassageReading, sentences: OfflineReader) -> ReadPair:
     """Return a pair with the reader's result and the sentence that the reader of sentences would quote."""
     found = sentences.rank(
-        example.question, sentences_of([Source(1, "passage", example.passage.title, example.passage.text)])
+        example.question,
+        sentences_of([Source(1, "passage", example.passage.title, example.passage.text)], example.question),
     )
     best = found[0] if found else None
     return ReadPair(example, reading, best.sentence.text if best else "", best.score if best else 0.0)
