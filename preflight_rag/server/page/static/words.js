@@ -109,8 +109,13 @@ export const nameOf = ({ title, source, document_id: id }) => title || basename(
 /** Which sources these are, for those who hear the page: `Sources 1, 2`. */
 export const sourceNumbers = (cited) => `${cited.length === 1 ? "Source" : "Sources"} ${ranges(cited.map(({ n }) => n))}`;
 
-/** The year of a document, or of its file's name, which tells the editions of one title apart. */
-const yearOf = ({ date, source, title }) => /^\d{4}/.exec(date ?? "")?.[0] ?? (/(?:19|20)\d\d/.test(title ?? "") ? "" : /(?<!\d)(?:19|20)\d\d(?!\d)/.exec(basename(source ?? ""))?.[0]);
+const YEAR = /(?<!\d)(?:19|20)\d\d(?!\d)/;
+
+/** The year of a document, or of its file's name where the title has none: it tells editions of one title apart. */
+function yearOf({ date, source, title }) {
+  if (date) return YEAR.exec(date)?.[0];
+  return YEAR.test(title ?? "") ? "" : YEAR.exec(basename(source ?? ""))?.[0];
+}
 
 /** A document's year and the pages that are cited of it: `2021 · p. 3, 7`. */
 export function yearAndPages(cited) {
