@@ -326,7 +326,9 @@ def _prose_of(question: str, sources: Sequence[Source]) -> list[Sentence]:
     return [item for item in sentences_of(sources, question) if not is_row(item.text) and not item.text.endswith("?")]
 
 
-def _with_likeliest(quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None) -> list[tuple[int, str]]:
+def with_likeliest(
+    question: str, quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None
+) -> list[tuple[int, str]]:
     """Return quotes, with the sentence of the likeliest answer behind them if none has it.
 
     The line on why nothing is claimed names that answer.
@@ -334,7 +336,9 @@ def _with_likeliest(quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | 
     if not quotes or len(quotes) > MAX_QUOTED or likeliest is None:
         return list(quotes)
     is_shown = any(likeliest.text in quote for _, quote in quotes)
-    return list(quotes) if is_shown else [*quotes, likeliest.quotes()[0]]
+    n, quote = likeliest.quotes()[0]
+    shares = (frozenset(words(question)) - STOP_WORDS) & frozenset(words(quote))
+    return list(quotes) if is_shown or not shares else [*quotes, (n, quote)]
 
 
 def _names_row(asked: frozenset[str], row: str) -> bool:
@@ -524,7 +528,7 @@ class AnswerReader:
                     named = [*self._prose_beside(named[:1], question, read, fit), *named[:1]]
                 else:
                     named = [*named, *self._prose_beside(named, question, read, fit)]
-            named = _with_likeliest(named, judgement.likeliest())
+            named = with_likeliest(question, named, judgement.likeliest())
             return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
         stated = sentences_of(sources, question)
         stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
@@ -550,7 +554,7 @@ class AnswerReader:
         ):
             quotes = [later, *(each for each in quotes if later[1] not in each[1])]
             lead = VERSIONS if is_about(question, later[1]) else lead
-        quotes = _with_likeliest(quotes, judgement.likeliest())
+        quotes = with_likeliest(question, quotes, judgement.likeliest())
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def _prose_says_more(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
 from preflight_rag import Preflight
+from preflight_rag.offline.answers import with_likeliest
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.state.reading import Source
 
@@ -77,3 +79,18 @@ def test_a_line_of_the_letterhead_is_no_quote() -> None:
     assert "Environmental Health" not in {sentence.text for sentence in sentences_of([source], "Who inspected it?")}
     listed = Source(2, "b", "Shopping", "Oat milk in bags\nBrown rye flour\nSix green apples", start=0)
     assert len(sentences_of([listed], "What is bought?")) == 3
+
+
+@pytest.mark.parametrize(
+    ("quotes", "likeliest", "shown"),
+    [
+        ([(1, "The fair had 148 stalls.")], (2, "The course of the fair: 550 metres."), [1, 2]),
+        ([(1, "The fair had 148 stalls.")], (2, "550 metres"), [1]),  # no word of the question
+        ([(1, "The fair had 550 metres of stalls.")], (2, "The course of the fair: 550 metres."), [1]),
+        ([], (2, "The course of the fair: 550 metres."), []),
+        ([(n, "A fair.") for n in (1, 2, 3, 4)], (5, "The course of the fair: 550 metres."), [1, 2, 3, 4]),
+    ],
+)
+def test_the_sentence_of_the_likeliest_answer_stands_behind_the_others(quotes, likeliest, shown) -> None:
+    group = SimpleNamespace(text="550 metres", quotes=lambda: [likeliest])
+    assert [n for n, _ in with_likeliest("How long is the course of the fair?", quotes, group)] == shown
