@@ -18,6 +18,7 @@ from langgraph.runtime import Runtime
 
 from preflight_rag.conversation.follow_ups import names_nobody
 from preflight_rag.conversation.repeated_answers import adds_nothing, repeats, shown_again
+from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
 from preflight_rag.models.reading.statements import check, uncited_statements
@@ -27,10 +28,12 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.schema import State
-from preflight_rag.state.values import Group, Passage
+from preflight_rag.state.values import Citation, Group, Passage
 from preflight_rag.state.views import Drafted
 from preflight_rag.text.citations import attributed, claims_of_answer, find_citation, renumbered
-from preflight_rag.text.headers import NOTHING_SAYS_IT, UNRESOLVED, why_unclaimed
+from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_SAYS_IT, UNRESOLVED, why_unclaimed
+from preflight_rag.text.values import asked_kind
+from preflight_rag.text.words import words
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
@@ -59,6 +62,14 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         )
     # In the order of the text, whose first line may say what that is: "newest first".
     groups.sort(key=lambda group: min(group.citations, default=len(numbers) + 1))
+    if (
+        citations
+        and not draft.claims
+        and _bears_not(state.get("question", ""), state["standalone_question"], citations, context)
+    ):
+        # The question before was asked with it, and answers alone: that is no answer to this one.
+        answer, citations, groups, numbers = NOT_ANSWERED, [], [], {}
+        draft = Draft(answer, claims=False, found=False)
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
     unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule
@@ -94,6 +105,18 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         "options": [],
         "messages": [AIMessage(answer)],
     }
+
+
+def _bears_not(message: str, asked: str, citations: Sequence[Citation], context: Context) -> bool:
+    """Return whether a message without a subject was asked with the question before, and no quote has a word of it.
+
+    A number or a day needs no word: "And how much had we asked for?".
+    """
+    if not context.reader.by_rule or message == asked or not has_no_subject(message):
+        return False
+    own = own_words(message)
+    is_value = asked_kind(message) in ("number", "date")
+    return bool(own) and not is_value and not any(own & frozenset(words(cited.quote)) for cited in citations)
 
 
 def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:

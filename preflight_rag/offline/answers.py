@@ -321,6 +321,13 @@ def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
     return len(asked) > 1 and any(asked <= terms for terms in every)
 
 
+def _is_half_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
+    """Return whether a sentence, with the heading above it, has half of what a question names."""
+    asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
+    every = (item.sentence.terms | item.sentence.title_terms for item in ranked)
+    return any(2 * len(asked & terms) >= len(asked) for terms in every)
+
+
 def _prose_of(question: str, sources: Sequence[Source]) -> list[Sentence]:
     """Return the sentences of running text, without questions."""
     return [item for item in sentences_of(sources, question) if not is_row(item.text) and not item.text.endswith("?")]
@@ -535,7 +542,8 @@ class AnswerReader:
         stated = with_long_forms(question, stated, sources)
         ranked = self.sentences.rank(fit.asked if fit.asked != fit.question else question, stated, MAX_COMPARED)
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
-        if not fit.names_document and not (is_near and judgement.is_evidence()):
+        is_named = fit.names_document and _is_half_named(fit.asked, ranked)
+        if not is_named and not (is_near and judgement.is_evidence()):
             quotes = exact_sentences(question, sources) or self._alike(question, sources, ranked)
             quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))

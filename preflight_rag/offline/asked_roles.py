@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from preflight_rag.offline.found_answers import PassageAnswer
 from preflight_rag.text.quotes import quote_around
+from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words
 
 _WHO = re.compile(r"^\W*(?:(?:and|so|but|then) )?who(?:['’]s| (?:is|was|are|were)) ", re.IGNORECASE)
@@ -41,7 +42,7 @@ def repeats_role(question: str, answer: PassageAnswer) -> bool:
         answer: An answer in a passage.
     """
     role, stated = _role(question), _terms(answer.text)
-    if stated and _is_of_owner(question, answer):
+    if stated and (_is_of_owner(question, answer) or _is_past_or_owner(question, answer)):
         return True
     if not role or not stated or role.isdisjoint(stated):
         return False
@@ -94,6 +95,24 @@ def _is_of_owner(question: str, answer: PassageAnswer) -> bool:
     found = _BEHIND.match(answer.source.text[answer.span.end : last])
     name = found["name"].rstrip(".") if found and _WHO.match(question) else ""
     return bool(name) and any(f"{name}{mark}s" in question for mark in "'’")
+
+
+def _is_past_or_owner(question: str, answer: PassageAnswer) -> bool:
+    """Return whether a sentence says who it was, and a question who it is; or gives the name as an owner's.
+
+    "The Warden is Bo Roth's deputy" does not answer "Who is the warden?".
+    """
+    text, span = answer.source.text, answer.span
+    first, last = quote_around(text, span.start, span.end)
+    if not _WHO.match(question):
+        return False
+    if re.match(r"['’]s ", text[span.end : last]):
+        return True
+    was = re.search(r"\b(?:was|were) (?:(?:the|our) )?$", text[first : span.start]) or re.match(
+        r" (?:was|were)\b", text[span.end : last]
+    )
+    asks_now = re.search(r"\bwho(?:['’]s| (?:is|are)) ", last_question(question), re.IGNORECASE)
+    return was is not None and asks_now is not None
 
 
 def _is_subject(answer: PassageAnswer) -> bool:

@@ -108,6 +108,8 @@ _VERB = re.compile(
     r" (?:is|are|was|were|be|may|must|can|cannot|will|shall|has|have|had|does|did|not|never)\b", re.IGNORECASE
 )
 """Words of a statement that is as short as a label: "No dogs are permitted."."""
+_ORDERS = re.compile(r"(?:no|not|never|only|all|please|do|don['’]t|keep|always)\b", re.IGNORECASE)
+"""Begins a line of a notice: "No diving"."""
 _TITLE_SHARE = 0.5
 """Weight of a term in the title alone, relative to one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
@@ -336,6 +338,8 @@ def _is_letterhead(quote: str, source: Source) -> bool:
     """Return whether a quote is a line above a document's first sentence that says what it is: "Inspection report"."""
     if source.start or any(map(str.isdigit, quote)) or ":" in quote or _VERB.search(f" {quote}") or is_row(quote):
         return False
+    if _ORDERS.match(quote):
+        return False
     opening = [line.strip() for line in source.text.split("\n") if line.strip()][:LETTERHEAD]
     # A list has no sentence and no label in its first lines, and states something with each of them.
     below = next((at for at, line in enumerate(opening) if ": " in line or line.endswith((".", "!", "?", "。"))), 0)
@@ -349,8 +353,8 @@ def _without_target(quote: str) -> str:
 
 
 def _is_short_statement(quote: str) -> bool:
-    """Return whether a short text ends like a sentence and contains a verb."""
-    return quote.endswith((".", "!")) and bool(_VERB.search(quote))
+    """Return whether a short text ends like a sentence and contains a verb, or orders something: "No diving"."""
+    return _ORDERS.match(quote) is not None or (quote.endswith((".", "!")) and bool(_VERB.search(quote)))
 
 
 def line(n: int, title: str, text: str) -> str:

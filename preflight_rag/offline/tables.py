@@ -71,6 +71,8 @@ _GENERAL_HEADS = frozenset(words("value figure table row column list report amou
 """Such nouns that name nothing, whatever cell they are asked of."""
 _COUNTED = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _SCALE = re.compile(r"(?:\bin |[$€£] ?|\()(thousand|million|billion)s?\b(?! of)", re.IGNORECASE)
+_THOUSANDS = re.compile(r"['’]000\b|\(000s?\)|\bk ?[€£$]")
+"""A column in thousands: "Rent ('000 €)"."""
 _NO_AMOUNT = re.compile(
     r"%|illion|thousand|\b(?:per|percent|percentage|shares?|number|rate|ratio|margin|employees|stores)\b", re.IGNORECASE
 )
@@ -214,6 +216,12 @@ def _scale(line: _Line, cell: Cell, label: str) -> str:
     """Return the unit of an amount, from its row, its table's caption, or the nearest line above that gives it."""
     if _NO_AMOUNT.search(f"{cell.text} {label}") or not any(map(str.isdigit, cell.text)):
         return ""
+    own = f"{cell.column} {label} {line.row.caption}"
+    if _THOUSANDS.search(own):
+        return "in thousands"
+    others = (other.column for other in line.row.cells[1:] if other is not cell and not other.column.startswith("("))
+    if not _SCALE.search(own) and any(map(_SCALE.search, others)):
+        return ""  # each column has its own unit
     above = line.source.text[: line.source.text.find(line.line)]
     found = next(iter(_SCALE.findall(line.line)), None) or next(reversed(_SCALE.findall(above)), None)
     return f"in {found.lower()}s" if found else ""

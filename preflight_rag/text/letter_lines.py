@@ -44,6 +44,11 @@ _CLOSES = re.compile(
 )
 _STATES = re.compile(r"[.!?:;](?:\s|\Z)|^\W*[-*•#]|^\d{1,2}[.)] ")
 """Of a line that is a sentence, a label with its value, or an item of a list: no line of an address or a signature."""
+_SAYS_WHEN_OR_WHAT = re.compile(
+    r"[$€£] ?\d|\b\d{1,2}(?:[:.]\d\d)? ?[ap]\.?m\b"
+    r"|\b(?:is|are|was|were|will|may|must|can|cannot|opens?|closes?|costs?|has|have)\b"
+)
+"""Of a line of a notice that has a verb, a price or a time: "The tip opens at 8 am"."""
 _INITIAL = re.compile(r"\b(?:[A-ZÀ-Þ]|Mr|Mrs|Ms|Mx|Dr|Prof|St|Rd|Rev)\.(?=\s)")
 _LONGEST = 60
 """Characters of a line of an address or a signature; a guess, like the next constant."""
@@ -129,4 +134,5 @@ def _around(text: str) -> frozenset[str]:
 def _is_of_address(line: str) -> bool:
     """Return whether a line may be one of an address or a signature: short, and no statement."""
     plain = _INITIAL.sub(" ", line)
-    return len(line) <= _LONGEST and not (_STATES.search(plain) or is_row(line) or is_setting(line))
+    states = _STATES.search(plain) or _SAYS_WHEN_OR_WHAT.search(plain)
+    return len(line) <= _LONGEST and not (states or is_row(line) or is_setting(line))

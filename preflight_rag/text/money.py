@@ -48,10 +48,16 @@ _AMOUNT = re.compile(
 )
 _BARE_FIGURE = re.compile(r"(?P<minus>[-−–]?)(?P<number>\d[\d.,]*)")
 _COLUMN_CURRENCY = re.compile(
-    r"(?:(?P<sign>(?:US|A|C|NZ|HK)?\$|[€£¥₹])|\b(?P<code>EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|JPY|CAD|AUD|NZD|INR))"
-    r"(?! ?(?:['’]?\d|[kmb]n?\b|mio\b|mrd\b|thousand|million|billion|[$€£¥₹]))(?![\w$€£¥₹])"
+    r"(?:^|(?<=\()|(?<!per )(?<!of )(?<= ))"
+    r"(?:(?P<sign>(?:US|A|C|NZ|HK)?\$|[€£¥₹])|(?P<code>EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|CZK|JPY|CAD|AUD|NZD|INR))"
+    r"(?:(?=\))|(?= per [a-z]{3,9}\)?$)|$)"
 )
-"""The currency in a column's name, "Value (£)", "USD per year"; not where a scale goes with it: "(£000)", "£m"."""
+"""The currency in a column's name: "Value (£)", "Fee in USD"."""
+_NO_UNIT = re.compile(
+    r"%|\b(?:rate|thousands?|millions?|billions?|mio|mrd|bn|tsd|no\.|number|count)(?!\w)|'?000|\bk ?[€£$]|[€£$] ?[kmb]",
+    re.IGNORECASE,
+)
+"""Of a column whose figures are no sums of the currency as they stand."""
 _COUNTED = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>[^\W\d_]{2,20})")
 _OTHER_WORDS = "mn bn percent per each an plus or and to for in at on of a once"
 _BESIDE = frozenset((*SCALES, *_OTHER_WORDS.split()))
@@ -131,10 +137,11 @@ def is_price(cell: str, labels: str) -> bool:
 def with_currency(cell: str, column: str) -> str:
     """Return a bare figure with the currency that its column's name gives: "£9900" for "9900" under "Budget (£)".
 
-    A name with a scale, "(£000)", gives no unit of the figure as it stands.
+    The currency is all that stands in brackets, or the name's last word: not "No. of £ shares", "Exchange rate EUR",
+    nor a name with a scale, "(£000)", "million £".
     """
     figure, unit = _BARE_FIGURE.fullmatch(cell.strip()), _COLUMN_CURRENCY.search(column)
-    if figure is None or unit is None or "%" in column:
+    if figure is None or unit is None or _NO_UNIT.search(column):
         return cell
     if sign := unit["sign"]:
         return f"{figure['minus']}{sign}{figure['number']}"

@@ -50,6 +50,7 @@ _SYNONYMS = (
 NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
 LEAST_SHARED = 0.5
 """Least share of a question's words in a sentence that may answer it; a guess."""
+_OF = re.compile(r"\b(?P<noun>[a-z]{4,30}) of (?:(?:the|our|an?|its|their|this) )?(?P<what>[\w-]{3,30})", re.IGNORECASE)
 _LONGEST_PHRASE = 6
 """Words of a noun phrase; a guess."""
 _MOST_BEFORE, _MOST_BEHIND = 2, 4
@@ -80,6 +81,8 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
     stated = frozenset(words_by_token(f"{before}\n{quote}"))
     placed = stated | frozenset(words_by_token(around))
     titled = frozenset(words_by_token(source.title.replace("_", " ")))
+    if _is_of_another_owner(asked, quote, stated):
+        return True
     phrases = list(_phrases(asked))
     for which, noun in _qualified(phrases):
         if placed & _alike(which) or noun not in placed:
@@ -87,6 +90,18 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
         if any(_qualifiers(line, noun) - known - titled - _GENERIC for line in around.split("\n")):
             return True
     return any(_is_missing(phrase, stated, placed) for phrase in phrases)
+
+
+def _is_of_another_owner(asked: str, quote: str, stated: frozenset[str]) -> bool:
+    """Return whether a question has "the repair of the boiler" and a sentence "the repair of the roof" alone."""
+    for match in _OF.finditer(asked):
+        wanted = frozenset(words_by_token(match["what"])) - STOP_WORDS
+        if not wanted or wanted & stated:
+            continue
+        noun = match["noun"].casefold()
+        if any(other["noun"].casefold() == noun for other in _OF.finditer(quote)):
+            return True
+    return False
 
 
 def answers_to(question: str, source: Source, quote: str) -> bool:

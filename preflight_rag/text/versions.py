@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from difflib import SequenceMatcher
 from pathlib import PurePath
 
@@ -23,6 +24,12 @@ _EDITION = re.compile(
     rf"\b(?:(?P<word>{'|'.join(_ORDINALS)})|(?P<digits>\d{{1,3}})(?:st|nd|rd|th)) (?:edition|version|revision|issue)\b",
     re.I,
 )
+_OF_EDITIONS = re.compile(
+    r"\b(?:polic(?:y|ies)|plan|rules|prices?|tariffs?|fees?|charges|rates|handbook|guide(?:lines)?|terms|procedures?|code"
+    r"|manual|charter|statutes|constitution|regulations|bye?-?laws|protocol|standards?)\b",
+    re.IGNORECASE,
+)
+"""What appears in editions, of which the newest holds, unlike a series of invoices, minutes or newsletters."""
 _REPLY = re.compile(r"\s*(?:re|fwd?|aw|wg)\s?:", re.I)
 _REPLACES = re.compile(r"\b(?:replaces?|supersedes?|superseding|replacing)\b(?P<what>[^\n]{3,200})", re.I)
 _TOKEN = re.compile(r"[^\s.,;:!?()]+(?:[.,:][^\s.,;:!?()]+)*")
@@ -47,8 +54,9 @@ def dated(source: Source) -> str:
 
     Two files "leave-2022" and "leave-2024" are often the editions of one policy, which is dated nowhere.
     """
-    year = _YEAR.search(PurePath(source.source or source.document_id).stem.replace("_", " "))
-    return source.date or (year[0] if year else "")
+    stem = PurePath(source.source or source.document_id).stem.replace("_", " ")
+    year = _YEAR.search(stem) if _OF_EDITIONS.search(f"{stem.replace('-', ' ')} {source.title}") else None
+    return source.date or (year[0][:4] if year and int(year[0][:4]) <= date.today().year + 1 else "")
 
 
 def supersedes(newer: Source, older: Source) -> bool:

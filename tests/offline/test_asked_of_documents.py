@@ -61,6 +61,10 @@ def test_the_price_below_the_heading_that_names_the_thing_comes_first(app: Prefl
     assert "£18" in app.ask("How much is the harvest supper?").citations[0].quote
 
 
+def test_what_the_named_document_does_not_say_is_not_found(app: Preflight) -> None:
+    assert app.ask("What colour is the front door under the current Harbour Safety Plan?").outcome == "not_found"
+
+
 def test_the_newest_edition_stands_before_the_one_it_replaces(app: Preflight) -> None:
     answer = app.ask("Who is the Harbour Safety Officer?")
     assert -1 < answer.answer.index("Nerys Bowen") < answer.answer.index("Idris Vaughan")
@@ -77,6 +81,8 @@ def test_a_line_of_the_letterhead_is_no_quote() -> None:
     text = "County of Aber\nEnvironmental Health\nReport of a kitchen inspection\nDate of visit: 18 June 2024\n\n"
     source = Source(1, "a", "County of Aber", f"{text}The kitchen is rated 4.\nReport of a kitchen inspection")
     assert "Environmental Health" not in {sentence.text for sentence in sentences_of([source], "Who inspected it?")}
+    notice = Source(3, "c", "Baths", "Mill Lane baths\nNo diving\nPlease shower first.\n")
+    assert "No diving" in {sentence.text for sentence in sentences_of([notice], "Is diving allowed?")}
     listed = Source(2, "b", "Shopping", "Oat milk in bags\nBrown rye flour\nSix green apples", start=0)
     assert len(sentences_of([listed], "What is bought?")) == 3
 

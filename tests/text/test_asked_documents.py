@@ -10,6 +10,8 @@ SOURCES = [
     Source(2, "b", "Harbour Safety Plan", "Boats stay in above force 6.", date="2024-06-11", document_id="new"),
     Source(3, "c", "Travel Policy 2022", "A mile is paid with 30p.", document_id="t22"),
     Source(4, "d", "Travel Policy 2024", "A mile is paid with 40p.", document_id="t24"),
+    Source(6, "f", "Comments on the harbour safety plan", "Mr Webb wants force 5.", document_id="web"),
+    Source(7, "g", "Cover letter to the bank", "The accounts are enclosed.", date="2021-02-01", document_id="cover"),
     Source(5, "e", "Risk register", "Risk: storm | Measure: Harbour Safety Plan", document_id="risks"),
 ]
 
@@ -27,6 +29,11 @@ SOURCES = [
         ("What is paid for a mile under the policy?", set()),
         ("What is paid for a mile under the pension policy?", set()),
         ("Who wrote the harbour safety plan?", set()),
+        ("What was said of the limes in the letter of 2021?", set()),
+        ("How long may visitors park under the new regulations?", set()),
+        ("When do boats stay in by the last harbour safety plan?", set()),
+        ("Who works in the harbour safety plan office?", set()),
+        ("What is wanted in the comments on the harbour safety plan?", {6}),
         ("When do boats stay in?", set()),
     ],
 )

@@ -90,6 +90,8 @@ def test_who_wrote_a_report_is_not_who_wrote_a_mail():
         ("Date: 3 May 2026", "Your ticket\nFrom: Oslo\nTo: Bergen\nDate: 3 May 2026"),
         ("Kiln: Jan Brandt", "Keys\n\nKiln: Jan Brandt\nShop: Dr A. Roth"),
         ("Dr Roth is ill.", "Dr Roth is ill."),
+        ("Clay costs £9 a bag", "Dear all,\n\nCome.\n\nKind regards\nThe pottery\nClay costs £9 a bag"),
+        ("Kiln day is now Friday", "Kiln day is now Friday\n\nDear all,\n\nCome."),
         ("Shelf B: Glazes", "Shelf B: Glazes\n\nDear all,\n\nCome."),
     ],
 )

@@ -112,6 +112,12 @@ def test_a_name_or_another_number_is_no_price(cell, labels, price):
         ("80", "Turnover ($ '000)", "80"),
         ("80", "Share (% of £)", "80"),
         ("80", "Eurasian teal", "80"),
+        ("30", "Shares (No. of £ shares)", "30"),
+        ("11.4", "Exchange rate EUR", "11.4"),
+        ("80", "Tonnes per €", "80"),
+        ("80", "Costs (k€)", "80"),
+        ("80", "Rent ('000 €)", "80"),
+        ("80", "Turnover (million £)", "80"),
         ("80", "Amount", "80"),
     ],
 )

@@ -28,6 +28,7 @@ def is_another(question, text, title="", heading="", before=""):
         ("How much does drone photography cost?", PHOTOS),
         ("Who cut the ribbon at the opening of the shop?", OPENING),
         ("What is the price of apple juice?", "Orange juice is £2.10 a bottle."),
+        ("How much did the repair of the boiler cost?", "The repair of the roof cost £5,000."),
         ("Who chairs the finance committee?", "Ann Bell chairs the building committee."),
     ],
 )

@@ -23,6 +23,8 @@ def test_a_year_in_the_files_names_tells_the_editions_of_an_undated_policy_apart
     assert not supersedes(old, new)
     assert version_name(new) == "2024"
     assert not supersedes(document("a.docx", "Leave policy"), document("b.docx", "Leave policy"))
+    assert not supersedes(document("invoice-2031.md", "Invoice"), document("invoice-2017.md", "Invoice"))
+    assert not supersedes(document("news-2024.md", "Village news"), document("news-2023.md", "Village news"))
 
 
 @pytest.mark.parametrize(
