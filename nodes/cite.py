@@ -33,7 +33,7 @@ from preflight_rag.state.views import Drafted
 from preflight_rag.text.citations import attributed, claims_of_answer, find_citation, renumbered
 from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_SAYS_IT, UNRESOLVED, why_unclaimed
 from preflight_rag.text.values import asked_kind
-from preflight_rag.text.words import words
+from preflight_rag.text.words import STOP_WORDS, words
 
 
 async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
@@ -108,15 +108,19 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
 
 
 def _bears_not(message: str, asked: str, citations: Sequence[Citation], context: Context) -> bool:
-    """Return whether a message without a subject was asked with the question before, and no quote has a word of it.
+    """Return whether a message without a subject was asked with the question before, and no quote is about either.
 
-    A number or a day needs no word: "And how much had we asked for?".
+    A quote has a word of the message, or half of those of the question before: "The walk begins at six with the band"
+    for "Who is playing?". A number or a day needs none: "And how much had we asked for?".
     """
     if not context.reader.by_rule or message == asked or not has_no_subject(message):
         return False
     own = own_words(message)
-    is_value = asked_kind(message) in ("number", "date")
-    return bool(own) and not is_value and not any(own & frozenset(words(cited.quote)) for cited in citations)
+    before = frozenset(words(asked)) - STOP_WORDS - own
+    if not own or asked_kind(message) in ("number", "date"):
+        return False
+    quoted = [frozenset(words(cited.quote)) for cited in citations]
+    return not any(own & quote or (before and 2 * len(before & quote) >= len(before)) for quote in quoted)
 
 
 def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:
