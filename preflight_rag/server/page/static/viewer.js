@@ -89,7 +89,7 @@ class PdfView {
   end() {
     this.turn = -1;
     this.drawing?.cancel();
-    this.task?.destroy();
+    this.task?.destroy().catch(() => null); // why it could not be loaded is said already
   }
 
   #controls() {
