@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
@@ -32,16 +31,6 @@ DOCUMENTS = {
         "£18, or £15 without the pudding.\n\nMoorings\n\nThe rent of a mooring is unchanged.\n"
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preflight]:
-    folder = tmp_path_factory.mktemp("documents")
-    for name, text in DOCUMENTS.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    with Preflight.open(tmp_path_factory.mktemp("library"), model="offline", create=True) as opened:
-        assert opened.ingest([folder]).added == len(DOCUMENTS)
-        yield opened
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from preflight_rag import Preflight
@@ -28,16 +26,6 @@ DOCUMENTS = {
         "Dogs are allowed on the beach, but not on the ferry.\n\nArticle 6\n\nFees are paid in May.\n"
     ),
 }
-
-
-@pytest.fixture(scope="module")
-def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Preflight]:
-    folder = tmp_path_factory.mktemp("files")
-    for name, text in DOCUMENTS.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    with Preflight.open(tmp_path_factory.mktemp("library"), model="offline", create=True) as opened:
-        assert opened.ingest([folder]).added == len(DOCUMENTS)
-        yield opened
 
 
 @pytest.mark.parametrize(
