@@ -30,6 +30,7 @@ from preflight_rag.conversation.cited_before import (
 )
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
+from preflight_rag.corg.quotes_by_document import labelled_by_document
 from preflight_rag.library.collection import PhraseSearch
 from preflight_rag.models.protocol import instructed
 from preflight_rag.models.reading.extractive_reader import pairs
@@ -42,6 +43,7 @@ from preflight_rag.routing.decision import (
 )
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import profile_of_reader
+from preflight_rag.routing.off_topic import is_half_quoted
 from preflight_rag.routing.second_look import (
     escalation,
     found_elsewhere,
@@ -90,7 +92,7 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     looks = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
     reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
     if needs_support:
-        reply = _supported(reply, sources)
+        reply = _supported(state["standalone_question"], reply, sources, by_rule=context.reader.by_rule)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
     if not draft.found and context.reader.by_rule and not state["options"]:
@@ -99,6 +101,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     update["onward"] = "cite" if draft.found or is_shown else "abstain"
     if looks and not draft.incomplete and not is_shown:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
+    if update["onward"] == "cite" and not is_shown and context.reader.by_rule and not state["options"]:
+        draft, update["entries"] = labelled_by_document(state["standalone_question"], draft, sources)
+        update["draft"] = draft.dump()
     return update
 
 
@@ -211,10 +216,15 @@ def _second_look(
     return {"escalations": [step], "onward": "map_context", "partitions": partitions}
 
 
-def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
-    """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it."""
+def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *, by_rule: bool) -> Reply[Draft]:
+    """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it.
+
+    Quotes that a reader without a model shows without a claim stand in the passages in any case; one of them has to
+    have half of the question's words.
+    """
     draft, text = reply.value, answer_text.get()
-    if draft.found and is_verifiable(draft, {source.n: source.text for source in sources}):
+    stands = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
+    if stands and (draft.claims or not by_rule or is_half_quoted(question, draft.quotes, sources)):
         text.show()
         return reply
     text.drop()

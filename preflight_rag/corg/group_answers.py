@@ -99,7 +99,7 @@ def as_evidence(
             own = sources.get(entry["ranks"][0]), sources.get(first)
             entity, descriptor = _subject(question, entry, *own, quotes[first])
             shown.append(EntryState(entity=entity, descriptor=descriptor, answer=quotes[first], ranks=[first]))
-    labels = _told_apart({entry["ranks"][0]: _label(entry) for entry in shown}, sources)
+    labels = told_apart({entry["ranks"][0]: _label(entry) for entry in shown}, sources)
     if replaced:
         labels = {n: _of_version(label, sources.get(n)) for n, label in labels.items()}
     lines = [
@@ -160,7 +160,7 @@ def _subject(
     return entity, descriptor if descriptor and descriptor.casefold() in there else None
 
 
-def _told_apart(labels: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
+def told_apart(labels: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
     """Return the labels of quotes, with the names of the files where documents of one title would have the same."""
     files = {n: PurePath(sources[n].source).stem for n in labels if n in sources}
     found = dict(labels)

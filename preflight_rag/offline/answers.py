@@ -92,12 +92,12 @@ from preflight_rag.text.money import with_currency
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
-from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing
+from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing, subject_words
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value, is_row
-from preflight_rag.text.values import asked_kind, ends_in_fragment, last_question
+from preflight_rag.text.values import asked_kind, ends_in_fragment
 from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_LISTED = 10
@@ -306,7 +306,7 @@ class JudgedAnswers:
 
 def _is_of_question_before(question: str, quote: str) -> bool:
     """Return whether a sentence has no word of the last of several questions: it answers one before it."""
-    asked = frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
+    asked = subject_words(question)
     return question.count("?") > 1 and bool(asked) and asked.isdisjoint(words(quote))
 
 
@@ -316,7 +316,7 @@ _LANGUAGE_SAMPLE = 600
 
 def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
     """Return whether a sentence has all that a question names, together with its title and the heading above it."""
-    asked = frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
+    asked = subject_words(question)
     every = (item.sentence.terms | item.sentence.title_terms for item in ranked)
     return len(asked) > 1 and any(asked <= terms for terms in every)
 

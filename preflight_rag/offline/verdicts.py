@@ -136,8 +136,8 @@ class VerdictReader:
 
         A passage says many things, and its own verdict mixes them; so the findings that are nearest to the question are
         read one by one. A "yes" is never claimed: the reader says yes to most of what speaks of the question's subject,
-        and on development questions over whole documents no threshold brought it above four right of five, which
-        so that users have to judge by the quotes. Options, where given, are always chosen from; None where no finding
+        and on development questions over whole documents no threshold brought it above four right of five; so users
+        have to judge by the quotes. Options, where given, are always chosen from; None where no finding
         bears on the question.
 
         Args:

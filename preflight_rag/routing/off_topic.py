@@ -23,6 +23,8 @@ from preflight_rag.text.abbreviations import asked_abbreviation
 from preflight_rag.text.exact import holds, is_definite
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.names import mentions, only_subject
+from preflight_rag.text.other_things import subject_words
+from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef
@@ -85,6 +87,21 @@ def bearing_of(
     if not in_doubt or extractive is None:
         return PassageRelevance(nearness, is_none=False)
     return PassageRelevance(nearness, _sees_nothing(question, sources, extractive))
+
+
+def is_half_quoted(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
+    """Return whether a quote, with its document's title and heading, has half of what the question names.
+
+    A name alone of many other words does not make a passage relevant: "Federal Public Service" has one word in three of
+    "What is a type of disobedience against the federal government?".
+    """
+    asked = subject_words(question)
+    by_number = {source.n: source for source in sources}
+    for n, quote in quotes:
+        around = f"{by_number[n].title} {by_number[n].heading}" if n in by_number else ""
+        if 2 * len(asked & frozenset(words(f"{around} {quote}"))) >= len(asked):
+            return True
+    return False
 
 
 def _names_subject(question: str, sources: Sequence[Source]) -> bool:

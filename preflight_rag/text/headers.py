@@ -41,6 +41,11 @@ _NOT_MENTIONED = "No document mentions {words}. Most relevant passages (not conf
 _OTHER_YEARS = "Nothing was found for {years}. The documents give other years (not confirmed as an answer):"
 
 
+def only_says_near(lead: str) -> bool:
+    """Return whether a line above quotes says no more of them than that they are near the question."""
+    return lead == ABOUT_THIS or lead.endswith(CLOSEST.partition(" (")[2])
+
+
 def not_mentioned(names: Sequence[str]) -> str:
     """Return the line above quotes if names or topics of the question are in no document's title or text."""
     return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))

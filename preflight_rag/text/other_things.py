@@ -104,6 +104,11 @@ def _is_of_another_owner(asked: str, quote: str, stated: frozenset[str]) -> bool
     return False
 
 
+def subject_words(question: str) -> frozenset[str]:
+    """Return the words by which the last of several questions names something."""
+    return frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
+
+
 def answers_to(question: str, source: Source, quote: str) -> bool:
     """Return whether a sentence may answer a question: it is about its thing, and has half of its words.
 
@@ -112,7 +117,7 @@ def answers_to(question: str, source: Source, quote: str) -> bool:
         source: The passage; the words of its title and heading count.
         quote: The sentence, as it stands in it.
     """
-    asked = frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
+    asked = subject_words(question)
     stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
     if len(asked & stated) < LEAST_SHARED * len(asked) or is_of_another_thing(question, source, quote):
         return False

@@ -1,0 +1,30 @@
+"""Quotes shown although nothing that was found is near the question."""
+
+from __future__ import annotations
+
+import pytest
+
+from preflight_rag.routing.off_topic import is_half_quoted
+from preflight_rag.state.reading import Source
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "title", "heading", "is_half"),
+    [
+        ("What is a type of disobedience against the federal government?", "Federal Public Service.", "", "", False),
+        ("Who invented the first home video recorder?", "Video tracking in the home cage.", "", "", False),
+        ("Where is the oilskin coat kept?", "Oilskin coat: store B4.", "", "", True),
+        ("What does the ferry to Skye cost?", "A car is £12.", "Ferry prices", "Skye", True),
+        # "How much" and "cost" name nothing; of the rest the quote has one word in two.
+        ("How much does a kayak for juniors cost?", "Kayak: £8.", "", "", True),
+    ],
+)
+def test_a_quote_has_half_of_what_a_question_names(question, quote, title, heading, is_half):
+    source = Source(1, "p1", title, quote, heading=heading)
+    assert is_half_quoted(question, [(1, quote)], [source]) is is_half
+
+
+def test_one_quote_of_several_suffices():
+    sources = [Source(1, "p1", "", "Federal Public Service."), Source(2, "p2", "", "The federal court was moved.")]
+    quotes = [(source.n, source.text) for source in sources]
+    assert is_half_quoted("When was the federal court moved?", quotes, sources)
