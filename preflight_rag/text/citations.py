@@ -206,9 +206,21 @@ def statements_citing(text: str, rank: int) -> list[str]:
     return [claim.text for claim in claims(text) if rank in claim.citations]
 
 
+_EMPHASIS = re.compile(r"(?<![\w*/.\\])\*{1,3}(?=[^\s*])([^*\n]{1,500}+)(?<=[^\s*])\*{1,3}(?![\w*/.])")
+_OPENS, _CLOSES = re.compile(r"(?<!\\)\*(?=\S)"), re.compile(r"(?<=[^\s\\])\*")
+"""Asterisks that Markdown may take for the begin and the end of emphasis."""
+_DUNDER = re.compile(r"(?<![\w\\])__(?=\w)|(?<=\w)__(?!\w)")
+"""The underscores of "__init__", which Markdown would take for emphasis."""
+
+
 def plain(text: str) -> str:
-    """Return a text on one line without citation marks and asterisks, for use in a line of Markdown."""
-    return " ".join(MARK.sub("", text).replace("*", "").split())
+    """Return a text on one line without citation marks and emphasis, for use in a line of Markdown.
+
+    Other asterisks stay, with a backslash where Markdown would take two of them for emphasis.
+    """
+    line = _DUNDER.sub(r"\\_\\_", " ".join(_EMPHASIS.sub(r"\1", MARK.sub("", text)).split()))
+    opened = _OPENS.search(line)
+    return line.replace("*", "\\*") if opened and _CLOSES.search(line, opened.end()) else line
 
 
 _SINGLE_MARKS = str.maketrans("“”", "‘’")

@@ -34,7 +34,11 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
-_EMPHASIS = re.compile(r"\*\*|__|`")
+_CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
+_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
+"""Double asterisks before or behind words, also where the quote has cut the other pair off; not "2**3", not "**/x"."""
+_UNDERLINED = re.compile(r"(?<!\w)__(?=\S)((?:(?!__)[^\n]){1,300})__(?!\w)")
+_IDENTIFIER = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
 
 Span = tuple[int, int]
 
@@ -247,8 +251,13 @@ def _word_end(text: str, least: int, at: int) -> int:
 
 
 def plain(quote: str) -> str:
-    """Return a quote as running text: without emphasis marks, and without the passage's own reference numbers."""
-    return " ".join(_EMPHASIS.sub("", _REFERENCE.sub("", quote)).split())
+    """Return a quote as running text: without emphasis marks, and without the passage's own reference numbers.
+
+    The asterisks of commands and file names stay ("5 0 * * *"), as do the underscores of names ("__init__").
+    """
+    text = _CODE.sub(lambda found: f"‘{found[1]}’" if found[1] else "", _REFERENCE.sub("", quote))
+    text = _UNDERLINED.sub(lambda found: found[0] if _IDENTIFIER.fullmatch(found[1]) else found[1], text)
+    return " ".join(_BOLD.sub("", text).split())
 
 
 def with_ellipses(quote: str, text: str) -> str:

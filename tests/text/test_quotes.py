@@ -1,10 +1,15 @@
 """Finding quotes and statements in passages."""
 
+import re
+from html import unescape
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.text.quotes import is_title, locate, strongest, support, trim_quote, with_ellipses
+from preflight_rag.server.markdown import render
+from preflight_rag.text.citations import quoted
+from preflight_rag.text.quotes import is_title, locate, plain, strongest, support, trim_quote, with_ellipses
 
 TEXT = (
     "Aspirin was first sold in 1899. The usual dose for adults is 300 to 600 mg every four hours. "
@@ -130,3 +135,25 @@ def test_a_title_alone_is_recognised(text, title, alone):
 )
 def test_an_ellipsis_stands_where_a_sentence_is_cut(quote, shown):
     assert with_ellipses(quote, "- Zinc melts at 420 °C, which is low. Tin melts at 232 °C.") == shown
+
+
+@pytest.mark.parametrize(
+    ("quote", "shown", "on_the_page"),
+    [
+        ("``30 4 1,15 * 5'' runs on Fridays", "“‘30 4 1,15 * 5’ runs on Fridays” [1]", None),
+        ("5 0 * * * $HOME/bin/daily.job", "“5 0 * * * $HOME/bin/daily.job” [1]", None),
+        ("**Note:** use `apt-mark hold`", "“Note: use apt-mark hold” [1]", None),
+        ("a bold end that was cut** off", "“a bold end that was cut off” [1]", None),
+        ("*p* < 0.05, with *q*", "“p < 0.05, with q” [1]", None),
+        # Markdown would take these pairs for emphasis.
+        ("ls /var/*.log /tmp/*.x", r"“ls /var/\*.log /tmp/\*.x” [1]", "“ls /var/*.log /tmp/*.x”"),
+        ("2**3 and 3**2", r"“2\*\*3 and 3\*\*2” [1]", "“2**3 and 3**2”"),
+        ("the __init__ method", r"“the \_\_init\_\_ method” [1]", "“the __init__ method”"),
+        ("__Important note__: read it", "“Important note: read it” [1]", None),
+    ],
+)
+def test_a_shown_quote_keeps_the_signs_of_commands_and_loses_those_of_emphasis(quote, shown, on_the_page):
+    made = quoted(1, plain(quote))
+    assert made == shown
+    drawn = unescape(re.sub("<[^>]*>", "", render(made).partition("<button")[0])).strip()
+    assert drawn == (on_the_page or shown.removesuffix(" [1]"))
