@@ -18,6 +18,13 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.authorship._ASIDE", "the club in 1923", "the Inclub"),
+    ("offline.authorship._OBJECT", "Ann Lee founded the club", "Ann Lee founded it"),
+    ("offline.authorship._OF_PART", "This section was written by Bo", "This guide was written by Bo"),
+    ("offline.authorship._SUBJECT", "The guide was written by Bo", "The guide was read by Bo"),
+    ("offline.authorship._WHO_MADE", "Who first wrote the guide?", "Who read the guide?"),
+    ("offline.confidence._VERSION", "What is the current version of nano?", "What does version control do?"),
+    ("offline.narrow_denials._ASKS_LEAVE", "Can the limit be raised?", "Can zinc raise the dose?"),
     ("conversation.antecedents._ASKS_FOR", "applied", "paid", "fullmatch"),
     ("conversation.antecedents._BARE_SUBJECT", "When does training start", "When was anybody hurt"),
     ("conversation.antecedents._BODY_ACTS", "How much did the choir ask the Arts Fund for", "How much did Ada ask for"),

@@ -16,6 +16,7 @@ from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
 from preflight_rag.offline.asked_roles import repeats_role, with_holder
 from preflight_rag.offline.attendance import attendance_lines
+from preflight_rag.offline.authorship import is_of_another_work
 from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
@@ -259,6 +260,7 @@ class JudgedAnswers:
             or is_of_another_time(question, source, quote)
             or (not is_row(quote) and is_of_another_day(question, quote, answer.span.text))
             or is_of_another_thing(question, source, quote)
+            or is_of_another_work(question, quote)
         ):
             return "subject"
         if later_change(question, source, quote, self._sources) is not None:
@@ -342,7 +344,7 @@ def with_likeliest(
     """
     if not quotes or len(quotes) > MAX_QUOTED or likeliest is None:
         return list(quotes)
-    is_shown = any(likeliest.text in quote for _, quote in quotes)
+    is_shown = any(plain(likeliest.text) in plain(quote) for _, quote in quotes)
     n, quote = likeliest.quotes()[0]
     shares = (frozenset(words(question)) - STOP_WORDS) & frozenset(words(quote))
     return list(quotes) if is_shown or not shares else [*quotes, (n, quote)]

@@ -281,6 +281,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
             or _counts_another_thing(question, figures)
             or is_other_figure(question, answer)
             or is_no_time_of_day(question, answer)
+            or (bool(_VERSION.search(question)) and bool(_IN_WORDS.fullmatch(answer.strip())))
             or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
             or (kind == "number" and _is_one_day(figures) and not _UNTIL.search(answer))
         ),
@@ -296,6 +297,12 @@ def type_features(question: str, answer: str) -> dict[str, float]:
     }
 
 
+_VERSION = re.compile(
+    r"\b(?:which (?:\w+ )?|what(?:['’]s| is| was) (?:the )?(?:\w+ ){0,2})(?:version|release|edition)\b(?! control)",
+    re.IGNORECASE,
+)
+_IN_WORDS = re.compile(r"[a-z-]+(?: [a-z-]+)+")
+"""Several words without a figure or a capital, which name no version: "bleeding edge", unlike "bookworm"."""
 _UNTIL = re.compile(r"\b(?:until|till|since|from|by|to|through)\b", re.IGNORECASE)
 """Before or behind a day that says how long: "until 18 May"."""
 

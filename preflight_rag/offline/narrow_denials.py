@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words
 
 _ASKS_RULE = re.compile(
@@ -17,6 +18,14 @@ _ASKS_RULE = re.compile(
     re.IGNORECASE,
 )
 """Questions for what holds now: rules, terms, facilities."""
+_ASKS_LEAVE = re.compile(
+    r"^\W*(?:(?:can|could|may|might|must|shall|should|am|are|do|is it) "
+    r"(?:i|we|you|one|anyone|anybody|possible|allowed|permitted|ok|okay)\b"
+    r"|(?:can|could|may)\b.{1,80}? be (?:raised|increased|lowered|reduced|changed|extended)\b)",
+    re.IGNORECASE,
+)
+"""Questions for what somebody may or can do; no sentence answers them by the direction of an effect: that a limit "can
+be lowered" does not say that it cannot be raised."""
 _FINDING = re.compile(
     r"\b(?:significan\w*|evidence|differen\w*|associat\w*|correlat\w*|effect\w*|improv\w*|reduc\w*|increas\w*"
     r"|decreas\w*|stud(?:y|ies)|trials?|patients?|participants?)\b|\d ?%|\bp ?[<=>]",
@@ -46,10 +55,15 @@ _SAME = (
 _CLASS = {word: line.split()[0] for line in _SAME for word in words(line)}
 
 
+def asks_leave(question: str) -> bool:
+    """Return whether a yes/no question is for what somebody may or can do."""
+    return bool(_ASKS_LEAVE.search(last_question(question)))
+
+
 def denies_less(question: str, sentence: str, title: str = "") -> bool:
     """Return whether a sentence with a denial is about a narrower case, or something else, than the question.
 
-    Sentences of studies are never judged here.
+    Sentences of studies are not judged here, unless the question is for what somebody may do.
 
     Args:
         question: A yes/no question. If it is about the past, or the sentence may be of a study, the denying clause has
@@ -57,11 +71,11 @@ def denies_less(question: str, sentence: str, title: str = "") -> bool:
         sentence: The sentence with the denial.
         title: The title of the sentence's document, which may name the subject of the question.
     """
-    if _FINDING.search(sentence):
+    if _FINDING.search(sentence) and not asks_leave(question):
         return False
     around = _NEUTRAL | _terms(title)
     asked = _terms(question) - around
-    is_rule = bool(_ASKS_RULE.search(question)) and not _MAYBE_FINDING.search(sentence)
+    is_rule = bool(_ASKS_RULE.search(last_question(question))) and not _MAYBE_FINDING.search(sentence)
     for clause in _CLAUSE_END.split(sentence):
         stated = _terms(DENIAL.sub(" ", clause)) - around
         whole = not asked ^ stated if is_rule else 2 * len(asked & stated) >= len(asked)

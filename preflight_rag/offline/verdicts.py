@@ -24,7 +24,7 @@ from preflight_rag.offline.evidence import (
     verdict_options,
 )
 from preflight_rag.offline.found_answers import ReadPassage
-from preflight_rag.offline.narrow_denials import denies_less
+from preflight_rag.offline.narrow_denials import asks_leave, denies_less
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.directions import says, speaks_of_object
@@ -249,7 +249,7 @@ def _says_no(question: str, finding: ReadSentence) -> bool:
     sentence = finding.near.sentence
     if denies(question):
         return False
-    if finding.direction < 0:
+    if finding.direction < 0 and not asks_leave(question):
         return True
     return denies(sentence.text) and not denies_less(question, sentence.text, sentence.title)
 

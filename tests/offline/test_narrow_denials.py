@@ -37,10 +37,26 @@ PLAN = "The plan does not cover: theft of bicycles"
         ("May we bring candles?", "The show went on, so we cannot refund you; but you may bring a friend.", True),
         ("Does zinc shorten the common cold?", "Zinc was not found to shorten the common cold.", False),
         ("Does zinc shorten the common cold?", "The difference in days was not significant.", False),
+        ("Can I raise the number of files?", "The number of files cannot be increased above 125.", True),
+        ("How many files are there? Can I raise that?", "No setting raises or lowers the number of groups.", True),
+        ("Can the number of files be raised?", "The number of files cannot be raised.", False),
     ],
 )
 def test_a_denial_counts_only_where_it_speaks_of_all_that_is_asked(question, sentence, less):
     assert denies_less(question, sentence) is less
+
+
+def test_that_a_limit_can_be_lowered_is_no_no_to_whether_it_can_be_raised(tmp_path, embedder):
+    (tmp_path / "limits.md").write_text(
+        "# Limits of the mail server\n\nThe maximum message size can be lowered at any time with the size command.\n",
+        encoding="utf-8",
+    )
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.ingest([tmp_path / "limits.md"])
+    with Preflight.open(tmp_path / "library", "offline", embedder=embedder) as app:
+        found = app.ask("Can I raise the maximum message size?")
+    assert found.outcome == "evidence"
+    assert "can be lowered" in found.answer
 
 
 def test_the_title_may_name_what_the_question_names():

@@ -1,0 +1,53 @@
+"""Answers to "who wrote it?" that name the author of a part, or of another work.
+
+"This section was written by Ada Roth" does not say who wrote the handbook, and "Ada Roth wrote the original Hack" not
+who wrote the NetHack guidebook. By rule, in English; a wrong claim costs more than a missing one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.text.values import last_question
+from preflight_rag.text.words import STOP_WORDS, words
+
+_MADE = (
+    r"(?:wrote|written|authored|composed|created|designed|developed|invented|edited|compiled|translated|drawn|drew"
+    r"|founded|built|painted|made)"
+)
+_WHO_MADE = re.compile(rf"\bwho(?: (?:first|originally|once))? {_MADE} (?P<work>[^?]+)", re.IGNORECASE)
+_PART = (
+    r"(?:sub)?section|chapter|appendix|part|paragraph|page|example|patch|translation|figure|table|illustrations?|cover"
+    r"|foreword|preface|introduction|index"
+)
+_OF_PART = re.compile(rf"\b(?:this|these|that|the following|the above|the) (?P<part>{_PART})s?\b", re.IGNORECASE)
+_PREPOSITION = r"(?:by|in|for|with|at|on|from|to|as|of|under|after|before|during|since|and|who|which|that|when|where)"
+_OBJECT = re.compile(
+    rf"\b{_MADE} (?:(?:the|an?|his|her|its|their|this|that) )?(?!{_PREPOSITION}\b|it\b)(?P<work>[^.,;:()]{{1,80}}+)",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(rf" {_PREPOSITION}\b.*", re.IGNORECASE | re.DOTALL)
+_SUBJECT = re.compile(
+    rf"(?P<work>[^.,;:()]{{1,80}}?) (?:was|were|is|are|has been|have been) (?:\w+ ){{0,2}}{_MADE} by\b", re.IGNORECASE
+)
+_ANY_WORK = frozenset(
+    words(
+        "it this that which original first document text manual guide handbook book booklet paper article report file"
+        " program software work one whole version edition wrote written author"
+    )
+)
+"""Words for a work that may be the one asked for, and those that say nothing of which it is."""
+
+
+def is_of_another_work(question: str, sentence: str) -> bool:
+    """Return whether a question asks who made a work, and a sentence says it of a part or of another work."""
+    asked = _WHO_MADE.search(last_question(question))
+    if asked is None:
+        return False
+    named = frozenset(words(asked["work"]))
+    part = _OF_PART.search(sentence)
+    if part and frozenset(words(part["part"])).isdisjoint(named):
+        return True
+    stated = _SUBJECT.search(sentence) or _OBJECT.search(sentence)
+    work = frozenset(words(_ASIDE.sub("", stated["work"]))) - STOP_WORDS - _ANY_WORK if stated else frozenset()
+    return bool(work) and work.isdisjoint(named)
