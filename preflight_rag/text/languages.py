@@ -12,7 +12,8 @@ from collections import Counter
 
 UNKNOWN = "und"
 """The ISO 639 code of an undetermined language."""
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_WORD = re.compile(r"(?<![^\W\d])[^\W\d_]++(?:['’][^\W\d_]++)*+(?!_)")
+"""A word; the parts of a name in a program, such as "S_ring", are none."""
 _SAMPLE = 4_000
 """Characters that are examined; more do not change the result."""
 _SHARE = 0.3
@@ -129,6 +130,9 @@ def _latin(text: str) -> str:
     best = max(scores, key=lambda code: (scores[code], code == "en"))
     least = _SIGN / len(_COMMON) if best == "en" else _LEAST
     if scores[best] < least or (len(found) >= _LONG and hits[best] < _COMMON_SHARE * len(found)):
+        return UNKNOWN
+    # One letter that stands in a list again and again, as a unit or a mark, makes it no Czech.
+    if best != "en" and len(found) >= _LONG and sum(best in _LANGUAGES.get(word, ()) for word in set(found)) < 2:
         return UNKNOWN
     return best
 

@@ -41,6 +41,8 @@ from preflight_rag.text.languages import language_of
         ("3.5 (2.1–4.0)", "und"),
         ("", "und"),
         ("TNF-α", "und"),
+        ("#: S_cloud (poison cloud) ^: S_trap (polymorph trap) }: S_pool (water) Q: S_ring (ring)", "und"),
+        ("length 12 s width 4 s depth 3 s speed 20 s weight", "und"),
     ],
 )
 def test_language_of_short_texts(text: str, language: str) -> None:
