@@ -12,7 +12,7 @@ from collections import Counter
 
 UNKNOWN = "und"
 """The ISO 639 code of an undetermined language."""
-_WORD = re.compile(r"(?<![^\W\d])[^\W\d_]++(?:['’][^\W\d_]++)*+(?!_)")
+_WORD = re.compile(r"(?<![^\W\d])[^\W\d_]++(?:['’][^\W\d_]++)*(?!_)")
 """A word; the parts of a name in a program, such as "S_ring", are none."""
 _SAMPLE = 4_000
 """Characters that are examined; more do not change the result."""
