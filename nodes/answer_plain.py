@@ -38,6 +38,7 @@ from preflight_rag.models.unfinished import may_be_spared, unfinished
 from preflight_rag.routing.decision import (
     current_route,
     decide,
+    is_far_off_topic,
     is_off_topic,
     may_escalate,
 )
@@ -92,7 +93,8 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     looks = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
     reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
     if needs_support:
-        reply = _supported(state["standalone_question"], reply, sources, by_rule=context.reader.by_rule)
+        strict = context.reader.by_rule and is_far_off_topic(decision)
+        reply = _supported(state["standalone_question"], reply, sources, strict=strict)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
     if not draft.found and context.reader.by_rule and not state["options"]:
@@ -216,15 +218,15 @@ def _second_look(
     return {"escalations": [step], "onward": "map_context", "partitions": partitions}
 
 
-def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *, by_rule: bool) -> Reply[Draft]:
+def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *, strict: bool) -> Reply[Draft]:
     """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it.
 
-    Quotes that a reader without a model shows without a claim stand in the passages in any case; one of them has to
-    have half of the question's words.
+    Quotes that are shown without a claim stand in the passages in any case; if `strict`, one of them has to have half
+    of what the question names.
     """
     draft, text = reply.value, answer_text.get()
     stands = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
-    if stands and (draft.claims or not by_rule or is_half_quoted(question, draft.quotes, sources)):
+    if stands and (draft.claims or not strict or is_half_quoted(question, draft.quotes, sources)):
         text.show()
         return reply
     text.drop()

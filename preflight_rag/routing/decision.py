@@ -26,7 +26,7 @@ from preflight_rag.corg.signals import CorgSignals, read_signals
 from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
 from preflight_rag.routing.expected_value import PartsValue, compare_value, parts_value
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
-from preflight_rag.routing.off_topic import bearing_of
+from preflight_rag.routing.off_topic import FAR, bearing_of
 from preflight_rag.routing.risk import EVENTS, RiskModel, shipped_model
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
@@ -324,6 +324,11 @@ def current_route(decision: Mapping[str, Any], escalations: Sequence[Escalation]
 def is_off_topic(decision: Mapping[str, Any]) -> bool:
     """Return whether the preflight found that no retrieved passage is relevant to the question."""
     return bool(decision.get("signals", {}).get(OFF_TOPIC))
+
+
+def is_far_off_topic(decision: Mapping[str, Any]) -> bool:
+    """Return whether the retrieved passages are so far from the question that no reader was asked about them."""
+    return is_off_topic(decision) and decision["signals"].get("nearness", 1.0) < FAR
 
 
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:

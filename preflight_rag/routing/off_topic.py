@@ -90,16 +90,16 @@ def bearing_of(
 
 
 def is_half_quoted(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
-    """Return whether a quote, with its document's title and heading, has half of what the question names.
+    """Return whether a quote has half of what the question names, or its document's title or heading a word of it.
 
-    A name alone of many other words does not make a passage relevant: "Federal Public Service" has one word in three of
-    "What is a type of disobedience against the federal government?".
+    One word of many does not make a passage relevant: "Video tracking in the home cage" has two of six of "Who invented
+    the first home video security system?". What a document is about may be asked in other words than its sentences'.
     """
     asked = subject_words(question)
     by_number = {source.n: source for source in sources}
     for n, quote in quotes:
         around = f"{by_number[n].title} {by_number[n].heading}" if n in by_number else ""
-        if 2 * len(asked & frozenset(words(f"{around} {quote}"))) >= len(asked):
+        if asked & frozenset(words(around)) or 2 * len(asked & frozenset(words(quote))) >= len(asked):
             return True
     return False
 

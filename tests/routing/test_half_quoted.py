@@ -14,12 +14,15 @@ from preflight_rag.state.reading import Source
         ("What is a type of disobedience against the federal government?", "Federal Public Service.", "", "", False),
         ("Who invented the first home video recorder?", "Video tracking in the home cage.", "", "", False),
         ("Where is the oilskin coat kept?", "Oilskin coat: store B4.", "", "", True),
-        ("What does the ferry to Skye cost?", "A car is £12.", "Ferry prices", "Skye", True),
+        # The document or its section is about what is asked, in other words.
+        ("How often are vital signs noted on the ferry?", "A nurse writes the pulse.", "Ferry protocol", "", True),
+        ("How often are vital signs noted on the ferry?", "A nurse writes the pulse.", "Minutes", "Ferry", True),
+        ("How often are vital signs noted on the ferry?", "A nurse writes the pulse.", "Minutes", "", False),
         # "How much" and "cost" name nothing; of the rest the quote has one word in two.
         ("How much does a kayak for juniors cost?", "Kayak: £8.", "", "", True),
     ],
 )
-def test_a_quote_has_half_of_what_a_question_names(question, quote, title, heading, is_half):
+def test_a_quote_has_half_of_what_a_question_names_or_its_title_a_word(question, quote, title, heading, is_half):
     source = Source(1, "p1", title, quote, heading=heading)
     assert is_half_quoted(question, [(1, quote)], [source]) is is_half
 
