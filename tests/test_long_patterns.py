@@ -18,6 +18,8 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.asked_headings._LINE", "8.1. Does chrony support Windows?", "Does it? It does."),
+    ("offline.continued_sentences._BOUND", "Default is 200 MB.", "It is 200 MB."),
     ("offline.authorship._ASIDE", "the club in 1923", "the Inclub"),
     ("offline.authorship._OBJECT", "Ann Lee founded the club", "Ann Lee founded it"),
     ("offline.authorship._OF_PART", "This section was written by Bo", "This guide was written by Bo"),

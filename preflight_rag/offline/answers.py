@@ -14,6 +14,7 @@ from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
+from preflight_rag.offline.asked_headings import quotes_below
 from preflight_rag.offline.asked_roles import repeats_role, with_holder
 from preflight_rag.offline.attendance import attendance_lines
 from preflight_rag.offline.authorship import is_of_another_work
@@ -30,6 +31,7 @@ from preflight_rag.offline.confidence import (
     topics_nowhere,
 )
 from preflight_rag.offline.continued_sentences import with_neighbour
+from preflight_rag.offline.editions import newest_edition_first
 from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
     LEAST_TOPIC,
@@ -59,6 +61,7 @@ from preflight_rag.offline.found_answers import (
     grouped,
     is_of_another,
 )
+from preflight_rag.offline.introduced_lists import with_items
 from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import (
     asks_for_lines,
@@ -86,7 +89,15 @@ from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, 
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
-from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, UNREAD_LANGUAGE, VERSIONS, not_mentioned, why_unclaimed
+from preflight_rag.text.headers import (
+    ABOUT_THIS,
+    CLOSEST,
+    UNREAD_LANGUAGE,
+    VERSIONS,
+    not_mentioned,
+    only_says_near,
+    why_unclaimed,
+)
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.letter_lines import states_nothing
 from preflight_rag.text.money import with_currency
@@ -338,7 +349,7 @@ def _prose_of(question: str, sources: Sequence[Source]) -> list[Sentence]:
 def with_likeliest(
     question: str, quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None
 ) -> list[tuple[int, str]]:
-    """Return quotes, with the sentence of the likeliest answer behind them if none has it.
+    """Return quotes with the sentence of the likeliest answer, if none has it: before them if it has most words.
 
     The line on why nothing is claimed names that answer.
     """
@@ -346,8 +357,12 @@ def with_likeliest(
         return list(quotes)
     is_shown = any(plain(likeliest.text) in plain(quote) for _, quote in quotes)
     n, quote = likeliest.quotes()[0]
-    shares = (frozenset(words(question)) - STOP_WORDS) & frozenset(words(quote))
-    return list(quotes) if is_shown or not shares else [*quotes, (n, quote)]
+    asked = frozenset(words(question)) - STOP_WORDS
+    shares = asked & frozenset(words(quote))
+    if is_shown or not shares:
+        return list(quotes)
+    says_most = len(shares) > max(len(asked & frozenset(words(other))) for _, other in quotes)
+    return [(n, quote), *quotes] if says_most else [*quotes, (n, quote)]
 
 
 def _names_row(asked: frozenset[str], row: str) -> bool:
@@ -397,6 +412,10 @@ class AnswerReader:
         if parts and asks_for_text(question):
             return evidence(parts, ABOUT_THIS)
         made = self._drafted(question, sources, options)
+        if not options:
+            made = newest_edition_first(
+                question, _with_below(question, made, sources), {source.n: source for source in sources}
+            )
         if (made.claims and made.found) or not (parts or of_code):
             return made
         if parts:
@@ -551,7 +570,7 @@ class AnswerReader:
             return evidence(*by_year(question, by_number, quotes, lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
-        nearest = [(n, with_neighbour(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
+        nearest = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
         quotes, lead = of_versions(nearest, fit, lead)
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
@@ -628,6 +647,24 @@ class AnswerReader:
         n, quote = best.quotes()[0]
         text = f"{choice} {best.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
         return Draft(text, tuple(best.quotes()), choice=choice, short=choice)
+
+
+def _continued(question: str, quote: str, source: Source) -> str:
+    """Return a quote with the items that it introduces, or with the neighbouring sentence that goes on about it."""
+    whole = with_items(question, quote, source)
+    return whole if whole != quote else with_neighbour(question, quote, source)
+
+
+def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft:
+    """Return unclaimed quotes with what stands below the same question in a document before them."""
+    if draft.claims and draft.found:
+        return draft
+    lead = draft.text.split("\n\n")[0] if draft.found else CLOSEST
+    below = quotes_below(question, sources) if only_says_near(lead) else []
+    if not below:
+        return draft
+    others = [each for each in draft.quotes if each[1] not in below[0][1]]
+    return evidence([*below, *others][:MAX_QUOTED], lead, draft.unclaimed)
 
 
 def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 
 from preflight_rag.offline.evidence import says_of_kind
+from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.state.reading import Source
 from preflight_rag.text.other_things import NO_SUBJECT
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 LONGEST = 400
@@ -22,6 +24,10 @@ LEAST_MISSING = 2
 """Words of a question that a quote lacks, and a sentence beside it without a pronoun has; a guess."""
 _POINTS_BACK = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
+_BOUND = re.compile(
+    r"\b(?:defaults?|maximum|minimum|limit(?:ed)?|at most|at least|usually|recommended)\b", re.IGNORECASE
+)
+"""Words of a sentence that gives the value of what the sentence before describes."""
 _REPORTED_QUESTION = re.compile(
     r"\b(?:asked|wondered|enquired|inquired|wanted to know) (?:(?:him|her|them|us|it|the \w+) )?"
     r"(?:why|whether|if|how|when|where|what|who)\b",
@@ -85,6 +91,10 @@ def _says_more(question: str, quote: str, behind: str) -> bool:
         return True
     if asks_why(question):
         return _repeats(question, quote) and not may_answer(question, quote)
+    bound = _BOUND.search(question)
+    if (bound or asked_kind(question) == "number") and _BOUND.search(behind) and has_figure(behind):
+        # "Change the volume size to a number. Default is 200 MB."
+        return not has_figure(quote)
     says = says_of_kind(question)
     if says is not None:
         return says(behind) and not says(quote)

@@ -412,8 +412,18 @@ def _has_day(text: str) -> bool:
     return bool(figures_of(text).dates or _DAY.search(text))
 
 
+_ASKS_SHARE = re.compile(r"\bby how much\b|\b(?:what|which) (?:percent\w*|share|proportion)\b", re.IGNORECASE)
+
+
+def _has_share(text: str) -> bool:
+    """Return whether a text has a percentage or an amount of money."""
+    return "%" in text or " per cent" in text or " percent" in text or has_money(text)
+
+
 def says_of_kind(question: str) -> Callable[[str], bool] | None:
     """Return whether a text has what a question asks for, a number, a date or money; None where it asks for neither."""
+    if _ASKS_SHARE.search(question):
+        return _has_share
     if asks_sum(question):
         return has_money
     kind = "" if _MOST.search(question) else asked_kind(question)

@@ -34,6 +34,7 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
+_BULLET = re.compile(r"\n[ \t]*[*+-][ \t]+(?=[^\s*+-])")
 _CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
 _BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
 """Double asterisks before or behind words, also where the quote has cut the other pair off; not "2**3", not "**/x"."""
@@ -255,6 +256,7 @@ def plain(quote: str) -> str:
 
     The asterisks of commands and file names stay ("5 0 * * *"), as do the underscores of names ("__init__").
     """
+    quote = _BULLET.sub(" • ", quote)
     text = _CODE.sub(lambda found: f"‘{found[1]}’" if found[1] else "", _REFERENCE.sub("", quote))
     text = _UNDERLINED.sub(lambda found: found[0] if _IDENTIFIER.fullmatch(found[1]) else found[1], text)
     return " ".join(_BOLD.sub("", text).split())

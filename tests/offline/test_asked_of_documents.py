@@ -79,13 +79,14 @@ def test_a_line_of_the_letterhead_is_no_quote() -> None:
 @pytest.mark.parametrize(
     ("quotes", "likeliest", "shown"),
     [
-        ([(1, "The fair had 148 stalls.")], (2, "The course of the fair: 550 metres."), [1, 2]),
+        ([(1, "The fair had 148 stalls.")], (2, "The course of the fair: 550 metres."), [2, 1]),  # a word more
+        ([(1, "The fair had 148 stalls.")], (2, "It took 550 metres of the fair."), [1, 2]),
         ([(1, "The fair had 148 stalls.")], (2, "550 metres"), [1]),  # no word of the question
         ([(1, "The fair had 550 metres of stalls.")], (2, "The course of the fair: 550 metres."), [1]),
         ([], (2, "The course of the fair: 550 metres."), []),
         ([(n, "A fair.") for n in (1, 2, 3, 4)], (5, "The course of the fair: 550 metres."), [1, 2, 3, 4]),
     ],
 )
-def test_the_sentence_of_the_likeliest_answer_stands_behind_the_others(quotes, likeliest, shown) -> None:
+def test_the_sentence_of_the_likeliest_answer_is_shown_first_if_it_has_most_words(quotes, likeliest, shown) -> None:
     group = SimpleNamespace(text="550 metres", quotes=lambda: [likeliest])
     assert [n for n, _ in with_likeliest("How long is the course of the fair?", quotes, group)] == shown

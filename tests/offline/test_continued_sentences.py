@@ -26,6 +26,18 @@ def test_the_sentence_behind_is_shown_if_it_has_all_that_is_missing():
     assert quote_of(f"{kept} In the shop it is warm.", kept, asked) == kept
 
 
+def test_the_value_of_a_setting_is_shown_with_what_it_sets():
+    sets, value = "Change the volume size to a number of MB.", "Default is 200MB."
+    assert quote_of(f"{sets} {value} Use with care.", sets, "What is the default volume size?") == f"{sets} {value}"
+    assert quote_of(f"{sets} Use with care.", sets, "What is the default volume size?") == sets
+
+
+def test_the_bound_of_a_rise_is_shown_with_the_rise():
+    rise = "The Landlord may increase the rent once in each year with effect from 1 April."
+    bound = "No increase shall be more than 3% of the rent."
+    assert quote_of(f"{rise} {bound}", rise, "By how much can the rent go up each year?") == f"{rise} {bound}"
+
+
 def test_a_sentence_that_begins_with_a_pronoun_is_shown_with_the_one_before():
     assert quote_of(f"{BUILT} {READY} {NEXT}", READY) == f"{BUILT} {READY}"
 

@@ -8,7 +8,7 @@ from preflight_rag import Preflight
 
 DOCUMENTS = {
     "diving.md": (
-        "# Diving protocol\n\n## During a dive\n\nThe tender writes depth, pressure and breathing every ten minutes.\n\n"
+        "# Diving protocol\n\n## During a dive\n\nThe tender writes depth and breathing every ten minutes.\n\n"
         "The line is held with both hands. Visitors stay behind the yellow rail.\n"
     ),
     "minutes.md": (

@@ -1,0 +1,60 @@
+"""Quotes of several editions of one document: the newest edition's stand first, and the line above says so.
+
+Rows of a table and sentences in other words differ in more than the sentence fit compares ("every ten minutes", "every
+five minutes, with the pressure"), and the older edition's dose would stand first without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+
+from preflight_rag.offline.evidence import evidence
+from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.headers import only_says_near
+from preflight_rag.text.other_things import answers_to
+from preflight_rag.text.tables import is_row
+from preflight_rag.text.versions import names_version, supersedes, versions_lead
+from preflight_rag.text.words import STOP_WORDS, words
+
+ALIKE = 0.5
+"""Share of the words of two quotes that both have, from which on they are of one rule; a guess."""
+
+
+def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Source]) -> Draft:
+    """Return unclaimed quotes with those of a replaced edition behind the same rule's of the edition that replaces it.
+
+    Two such quotes that answer the question differently stand alone under the line that documents give different
+    answers; the order alone changes if the question names the older edition's year, or they only may answer.
+
+    Args:
+        question: The standalone question.
+        draft: An answer.
+        sources: The passages by number.
+    """
+    if draft.claims or not draft.found:
+        return draft
+    lead = draft.text.split("\n\n")[0]
+    if not only_says_near(lead):
+        return draft
+    quotes = list(draft.quotes)
+    for (i, first), (j, second) in combinations(enumerate(quotes), 2):
+        older, newer = sources.get(first[0]), sources.get(second[0])
+        if older is None or newer is None or supersedes(older, newer):
+            older, newer, first, second = newer, older, second, first
+        if older is None or newer is None or not supersedes(newer, older) or not _is_same_rule(first[1], second[1]):
+            continue
+        if names_version(question, older) or first[1] == second[1]:
+            continue
+        if i == 0 and answers_to(question, newer, second[1]):
+            return evidence([second, first], versions_lead(newer, second[1], first[1]), draft.unclaimed)
+        quotes[i], quotes[j] = second, first
+    return draft if quotes == list(draft.quotes) else evidence(quotes, lead, draft.unclaimed)
+
+
+def _is_same_rule(one: str, other: str) -> bool:
+    """Return whether two quotes are rows of one name, or sentences that share most words."""
+    if is_row(one) and is_row(other):
+        return one.partition(" | ")[0] == other.partition(" | ")[0]
+    a, b = (frozenset(words(text)) - STOP_WORDS for text in (one, other))
+    return bool(a and b) and len(a & b) >= ALIKE * len(a | b)

@@ -1,0 +1,40 @@
+"""Quotes of two editions of one document, over a library without a model."""
+
+from __future__ import annotations
+
+import pytest
+
+from preflight_rag import Preflight
+
+TABLE = (
+    "| Drug | Dog | Cat |\n| --- | --- | --- |\n| Methadone | {dose} mg/kg | 0.2 mg/kg |\n"
+    "| Ketamine | 5 mg/kg | 5 mg/kg |\n"
+)
+DOCUMENTS = {
+    "protocol-2023.md": "# Sedation protocol\n\nEdition of 2 May 2023.\n\n" + TABLE.format(dose="0.2") + "\n"
+    "A nurse notes pulse and breathing every ten minutes.\n",
+    "protocol-2025.md": "# Sedation protocol\n\nEdition of 9 June 2025.\n\n" + TABLE.format(dose="0.3") + "\n"
+    "A nurse notes pulse, breathing, blood pressure and temperature every five minutes.\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("question", "newer", "older"),
+    [
+        ("How much methadone does a dog get before the operation?", "0.3 mg/kg", "0.2 mg/kg | Cat"),
+        ("How often does a nurse note pulse and breathing?", "every five minutes", "every ten minutes"),
+    ],
+)
+def test_the_newest_edition_stands_first_and_the_line_above_says_so(app: Preflight, question, newer, older) -> None:
+    answer = app.ask(question).answer
+    assert "newest first" in answer.split("\n")[0]
+    assert -1 < answer.index(newer) < answer.index(older)
+
+
+def test_the_edition_that_a_question_names_keeps_its_place(app: Preflight) -> None:
+    found = app.ask("How often did a nurse note the pulse under the 2023 protocol?")
+    assert "every ten minutes" in found.citations[0].quote
+
+
+def test_what_both_editions_say_is_no_difference(app: Preflight) -> None:
+    assert "different answers" not in app.ask("How much ketamine does a dog get before the operation?").answer
