@@ -40,6 +40,7 @@ from preflight_rag.routing.decision import (
     decide,
     is_far_off_topic,
     is_off_topic,
+    lacks_code,
     may_escalate,
 )
 from preflight_rag.routing.library_risk import risk_model_of
@@ -95,6 +96,8 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     if needs_support:
         strict = context.reader.by_rule and is_far_off_topic(decision)
         reply = _supported(state["standalone_question"], reply, sources, strict=strict)
+    if context.reader.by_rule and _quotes_another_code(state["standalone_question"], reply.value, sources, decision):
+        reply = replace(reply, value=Draft("", found=False))
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
     if not draft.found and context.reader.by_rule and not state["options"]:
@@ -232,6 +235,13 @@ def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *,
     text.drop()
     note = "nothing that was found bears on the question, and no passage says what the reply does"
     return replace(reply, value=Draft("", found=False), notes=(*reply.notes, *([note] if draft.found else [])))
+
+
+def _quotes_another_code(question: str, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any]) -> bool:
+    """Return whether unclaimed quotes say little of what is asked, and no passage has the code that is asked about."""
+    if draft.claims or not lacks_code(question, decision, sources):
+        return False
+    return not is_half_quoted(question, draft.quotes, sources)
 
 
 async def _checked_meanwhile(

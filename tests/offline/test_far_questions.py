@@ -34,3 +34,14 @@ def test_a_quote_with_one_word_of_a_far_question_is_not_shown(app: Preflight, qu
     found = app.ask(question)
     assert found.outcome == "not_found"
     assert not found.citations
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        ("When was the X.25 serviced?", ()),
+        ("Is the X.25 compressor serviced?", ("The compressor was serviced.",)),  # the model may be named nowhere
+    ],
+)
+def test_of_a_code_that_no_document_has_only_near_quotes_are_shown(app: Preflight, question, shown) -> None:
+    assert tuple(citation.quote for citation in app.ask(question).citations) == shown
