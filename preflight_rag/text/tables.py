@@ -27,7 +27,7 @@ TITLE_WORDS = 6
 CAPTION_EVERY = 300
 """Characters of rows after which the caption is repeated, so that each passage of a table has it; rows between have
 only its number. A passage holds about 500 characters of figures."""
-_NOTE = 100
+LONGEST_NOTE = 100
 """A row with one cell of more characters is a note, not a heading of the rows below it; a guess."""
 _NUMERIC = re.compile(r"[\W_]*\d[\d.,]*")
 _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
@@ -155,6 +155,12 @@ def parse_row(line: str) -> TableRow | None:
     return TableRow(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
 
 
+def table_name(caption: str) -> str:
+    """Return the part of a row's caption that all rows of its table have: its number, else all of it."""
+    number = _NUMBERED.match(caption)
+    return number[0].strip() if number else caption
+
+
 def table_lines(
     grid: Sequence[Sequence[str]], *, caption: str = "", header_rows: int | None = None, headings: bool = True
 ) -> list[str]:
@@ -197,7 +203,7 @@ def table_lines(
         distinct = {cell for cell in row if cell}
         if headings and len(distinct) == 1 and width > 1:
             (only,) = distinct
-            if row[0] and len(only) <= _NOTE and len({cell for cell in below if cell}) > 1:
+            if row[0] and len(only) <= LONGEST_NOTE and len({cell for cell in below if cell}) > 1:
                 lines += [heading] if unused else []
                 heading, unused = only.rstrip(" :"), True
             else:
