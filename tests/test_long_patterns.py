@@ -266,6 +266,8 @@ EXAMPLES = [
     ("offline.empty_cells._NOTHING", "not assigned", "assigned"),
     ("offline.evidence._VERB", "No dogs are permitted.", "No dogs"),
     ("offline.evidence._DAY", "before Friday", "before long"),
+    ("offline.confidence._PHRASE", "paid at the moment", "a moment of inertia"),
+    ("offline.confidence._SUPERLATIVE", "cheapest", "forest", "fullmatch"),
     ("offline.extremes._ASKED", "Which arm had the most falls?", "Which arm had many falls?"),
     ("offline.extremes._PRICED", "Which bar is the cheapest?", "Which bar is the oldest?"),
     ("offline.extremes._PRICED", "What is the most expensive room?", "What is the expensive room?"),
