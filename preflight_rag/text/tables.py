@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from preflight_rag.text.size_classes import size_class
+
 BAR = " | "
 LONGEST_ROW = 500
 """Characters of a line; a wider row continues in further lines that also begin with its first cell. A guess, below what
@@ -36,6 +38,8 @@ _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
 _DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?")
 """A cell with a day or a month, which may name a column: "2024-07-01", "1.7.2024"."""
+_LEAST_CLASSES = 2
+"""Columns that are named by classes; one figure with "up to" is a value. A guess."""
 _CODE = re.compile(r"\d{1,4}[A-Za-z]{1,2}")
 """A label that begins with a digit and is no figure: "3B"."""
 _LEAST_DAYS = 3
@@ -370,9 +374,9 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         return 0
     first, below = rows[0], rows[1:]
     named = [cell for cell in first[1:] if cell]
-    days = _day_columns(rows)
+    naming = _day_columns(rows) | _class_columns(rows)
     if not named or any(
-        is_figure(cell) and not _YEAR.match(cell) and place not in days for place, cell in enumerate(first)
+        is_figure(cell) and not _YEAR.match(cell) and place not in naming for place, cell in enumerate(first)
     ):
         return 0
     if len(first) == 2:
@@ -391,6 +395,15 @@ def _day_columns(rows: Sequence[Sequence[str]]) -> set[int]:
     places = {place for place, cell in enumerate(rows[0]) if place and _DAY.fullmatch(cell)}
     is_below = any(_DAY.fullmatch(row[place]) for row in rows[1:] for place in places if place < len(row))
     return places if len(places) >= _LEAST_DAYS and not is_below else set()
+
+
+def _class_columns(rows: Sequence[Sequence[str]]) -> set[int]:
+    """Return the columns that the first row names by classes of sizes, with figures below them and no classes."""
+    places = {place for place, cell in enumerate(rows[0]) if place and size_class(cell)}
+    below = [row[place] for row in rows[1:] for place in places if place < len(row) and row[place]]
+    are_figures = bool(below) and all(is_figure(cell) and not size_class(cell) for cell in below)
+    is_label = bool(rows[0][0]) and not is_figure(rows[0][0])
+    return places if len(places) >= _LEAST_CLASSES and is_label and are_figures else set()
 
 
 def stacked_names(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
