@@ -484,6 +484,8 @@ EXAMPLES = [
     ("text.sentences._EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。", "match"),
     ("text.size_classes._CLASS", "10-25 kg", "£10", "fullmatch"),
     ("text.size_classes._ASKED", "a dog of 30 kg", "on 30 May-day"),
+    ("text.tables._FIELD", "Bill to: Eisenau Ltd", "Billing: 2024"),
+    ("text.tables._ADDRESS", "14 Ludlow Road", "12 Months Rent"),
     ("text.tables._ERROR", "#DIV/0!", "#12"),
     ("text.tables._AMOUNTS", "Fee (£)", "Friend"),
     ("text.tables._MEANINGS", "Meaning", "Price"),

@@ -79,6 +79,8 @@ def extreme_of_whole_tables(
     found = [table for table in found if (table.found, table.named) == best]
     if len(found) > 1:
         return shown_rows(_first_of_each(found, most=asked.most), lead, "extreme")
+    if beside := [row for table in tables if _is_beside(table, found[0]) for row in table.rows]:
+        return shown_rows([*beside, *found[0].rows], lead, "extreme")
     rows, is_sure = _that_are_asked_for(scope, found[0], sources)
     return rows_in_order(found[0].column, rows, lead, most=asked.most) if is_sure else shown_rows(rows, lead, "extreme")
 
@@ -110,6 +112,16 @@ def _about(rows: Sequence[TableLine]) -> frozenset[str]:
     names += dict.fromkeys(line.row.caption for line in rows)
     names += dict.fromkeys(cell.column for line in rows for cell in line.row.cells)
     return frozenset(words(" ".join(names)))
+
+
+def _is_beside(other: _Measured, chosen: _Measured) -> bool:
+    """Return whether a table of figures under the caption of the chosen one has what is measured in other columns.
+
+    "Which surgery is the most expensive?" asks of both lists on the sheet "Surgery", one with prices by weight.
+    """
+    captions = [{line.row.caption for line in table.rows} - {""} for table in (other, chosen)]
+    is_near = other.rows[0].source.document_id == chosen.rows[0].source.document_id and captions[0] & captions[1]
+    return not other.column and bool(is_near) and other.found >= chosen.found > 0 and _has_figures(other.rows)
 
 
 def _has_figures(rows: Sequence[TableLine]) -> bool:

@@ -60,6 +60,23 @@ _MEANINGS = re.compile(
     re.IGNORECASE,
 )
 """Names of a legend's second column: "Meaning", "Description"; "Price" is none."""
+_FULL_STOP = re.compile(r"\. ")
+_SHORTENED = frozenset(
+    {"incl", "excl", "approx", "ca", "no", "nos", "nr", "vs", "fig", "figs", "e.g", "i.e", "dr", "mr", "mrs", "ms"}
+    | {"prof", "resp", "est", "min", "max", "avg", "vol", "ed", "pp", "ref", "dept"}
+)
+"""Abbreviations whose full stop ends no caption: "fees incl. VAT"."""
+_FIELD = re.compile(
+    r"(?:bill(?:ed)?|ship(?:ped)?|sold|deliver(?:ed|y)?|invoiced?|send|remit)(?: (?:to|for|address)){0,2}\s?:"
+    r"|(?:to|from|attn|attention|address|customer|client|supplier|vendor|buyer|seller|payee|contact|tel|phone|fax"
+    r"|e-?mail|(?:your|our) ref(?:erence)?|(?:payment )?terms|(?:vat|order|invoice|account) (?:no|number|date))\.?\s?:",
+    re.IGNORECASE,
+)
+"""How a line of a letter or an invoice begins that stands above its items."""
+_ADDRESS = re.compile(
+    r"\b\d{1,4}[a-z]? (?:[A-ZÀ-Þ][\w'’.-]{1,20} ){1,3}(?:Street|Str?\.|Road|Rd\b|Avenue|Ave\b|Lane)"
+    r"|\b[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}\b|\b[A-Z]{2} \d{5}(?:-\d{4})?$|(?:straße|strasse|gasse) \d{1,4}\b"
+)
 _AMOUNTS = re.compile(
     r"(?:charges?|prices?|costs?|fees?|amounts?|rates?|tariffs?|preis|kosten|betrag|prix|precio|importe|prezzo|prijs)"
     r"(?: ?[(\[][^()\[\]]{1,20}[)\]])?",
@@ -268,9 +285,23 @@ def short_caption(caption: str) -> str:
     """Return a caption for use beside each row: its number and its first sentence."""
     text = _one_line(caption)
     number = _NUMBERED.match(text)
-    end = text.find(". ", number.end() if number else 0)
-    text = _label(text[:end] if end > 0 else text.rstrip(" .:"), LONGEST_CAPTION)
-    return f"{text}." if text else ""
+    ends = (match.start() for match in _FULL_STOP.finditer(text, number.end() if number else 0))
+    end = next((end for end in ends if not _ends_shortened(text[:end])), 0)
+    text = text[:end] if end > 0 else text.rstrip(" .:")
+    short = "" if is_addressee(text) else _label(text, LONGEST_CAPTION)
+    if len(short) < len(text) and _ends_shortened(short):  # "fees incl." promises a word that was cut off
+        short = short[: short.rfind(" ")].rstrip(" ,;:(")
+    return f"{short}." if short else ""
+
+
+def is_addressee(line: str) -> bool:
+    """Return whether a line says whom a paper is for, or where they live, and so is no caption of a table below it."""
+    return _FIELD.match(line) is not None or _ADDRESS.search(line) is not None
+
+
+def _ends_shortened(text: str) -> bool:
+    """Return whether a text, without its full stop, ends with an abbreviation within a sentence."""
+    return " " in text and text.rsplit(None, 1)[-1].strip("(,").casefold() in _SHORTENED
 
 
 def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:

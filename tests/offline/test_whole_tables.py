@@ -125,6 +125,13 @@ def test_two_editions_are_shown_the_newest_first_and_no_order_is_claimed():
     assert lead("Which tool is the most expensive?", old, new) == "LEAD"
 
 
+def test_a_list_beside_it_under_the_same_name_is_not_left_out():
+    hire = ["Tools. | Machine: Digger | Per day: 70 | Per week: 300", "Machine: Roller | Per day: 60 | Per week: 200"]
+    rows = ordered("Which of the tools is the most expensive?", source([*TOOLS, *hire]))
+    assert rows == [*hire, *TOOLS]
+    assert lead("Which of the tools is the most expensive?", source([*TOOLS, *hire])) == "LEAD"
+
+
 WASHING = [
     "Programme: Wool | Heat: 30 °C | Spin: 4 min | Total time: 58 min",
     "Programme: Quick | Heat: 40 °C | Spin: 6 min | Total time: 17 min",

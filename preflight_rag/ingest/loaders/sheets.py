@@ -13,7 +13,7 @@ from itertools import groupby, pairwise
 
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.text.size_classes import size_class
-from preflight_rag.text.tables import INDENT, header_rows, is_error, is_figure, names_legend, table_lines
+from preflight_rag.text.tables import INDENT, header_rows, is_addressee, is_error, is_figure, names_legend, table_lines
 
 _UNNAMED = re.compile(r"(?:sheet|table|tabelle|feuil|hoja|foglio|blad|planilha|лист|工作表|シート) ?\d*", re.IGNORECASE)
 """Names that programs give; they say nothing of what a sheet holds."""
@@ -108,7 +108,7 @@ def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
             own, table = _caption(part)
             if own:
                 parts.add(own)
-            named = (about, *(each.rstrip(" .:") for each in (caption, own)))
+            named = (about, *(each.rstrip(" .:") for each in (caption, own) if not is_addressee(each)))
             short = ", ".join(dict.fromkeys(filter(None, named)))
             above = _add_table(parts, short, table, above)
         line = ""

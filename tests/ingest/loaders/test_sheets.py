@@ -185,3 +185,10 @@ def test_classes_above_classes_are_values(tmp_path: Path) -> None:
         ("Giant", "41-60 kg", "61+ kg", "c"),
     ]
     assert "Small | 1-5 kg | 6-9 kg | a" in "\n".join(workbook(tmp_path / "a.xlsx", "Sheet1", rows))
+
+
+def test_an_address_above_a_table_is_no_caption_of_its_rows(tmp_path: Path) -> None:
+    rows = [("Bill to: Eisenau Ltd, 14 Ludlow Road, Weiz",), ("Item", "Units", "Net"), ("Saw", 2, 80), ("File", 5, 35)]
+    lines = workbook(tmp_path / "a.xlsx", "Invoice", rows)
+    assert "Bill to: Eisenau Ltd, 14 Ludlow Road, Weiz" in lines
+    assert "Invoice. | Item: Saw | Units: 2 | Net: 80" in lines
