@@ -11,19 +11,21 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from preflight_rag.offline.extremes import Extreme, extreme_of, is_answered_by
-from preflight_rag.offline.ordered_rows import in_order, items, measured_column, rows_in_order
+from preflight_rag.offline.ordered_rows import cell_of, in_order, items, measured_column, rows_in_order
 from preflight_rag.offline.table_rows import ANY_ROW, TableLine, are_called, lines_of_tables, rows_by_table, shown_rows
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.tables import is_figure
-from preflight_rag.text.versions import version_name
+from preflight_rag.text.versions import names_version, version_name
 from preflight_rag.text.words import words
 
 MOST_TABLES = 3
 """Tables of which rows are shown where the question fits several alike; a guess."""
 ROWS_OF_EACH = 3
 """Rows that are shown of each of them; a guess."""
+LEAST_SHARED = 2
+"""Rows that two editions of a list have in common, at least; a guess."""
 _LISTS = frozenset(words("list table sheet tab document file"))
-"""Words for any table, by which none is named."""
+"""Words for any table: one may have it in its name, and none needs to."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def extreme_of_whole_tables(
     asked = extreme_of(question)
     if asked is None:
         return None
-    scope = (asked.group | asked.narrower) - ANY_ROW - _LISTS
+    scope = (asked.group | asked.narrower) - ANY_ROW
     tables = [_measured(asked, _distinct(rows), scope) for rows in rows_by_table(list(lines_of_tables(whole)))]
     found = [table for table in tables if table.column and are_called(asked.group, table.rows, sources)]
     if not found:
@@ -79,9 +81,13 @@ def extreme_of_whole_tables(
     found = [table for table in found if (table.found, table.named) == best]
     if len(found) > 1:
         return shown_rows(_first_of_each(found, most=asked.most), lead, "extreme")
-    if beside := [row for table in tables if _is_beside(table, found[0]) for row in table.rows]:
-        return shown_rows([*beside, *found[0].rows], lead, "extreme")
-    rows, is_sure = _that_are_asked_for(scope, found[0], sources)
+    if beside := [table for table in tables if _is_beside(table, found[0])]:
+        beside.sort(key=lambda table: _captions(table).isdisjoint(_captions(found[0])))
+        rows = [*_first_of_each(found, most=asked.most), *(row for table in beside for row in table.rows)]
+        return shown_rows(rows, lead, "extreme")
+    rows, is_sure = _that_are_asked_for(scope - _LISTS, found[0], sources)
+    if newer := _newer_edition(question, rows, tables):
+        return shown_rows(_first_of_each([newer, found[0]], most=asked.most), lead, "extreme")
     return rows_in_order(found[0].column, rows, lead, most=asked.most) if is_sure else shown_rows(rows, lead, "extreme")
 
 
@@ -96,13 +102,14 @@ def _distinct(rows: Sequence[TableLine]) -> list[TableLine]:
 
 
 def _measured(asked: Extreme, rows: list[TableLine], scope: frozenset[str]) -> _Measured:
-    """Return a table with the column by which its rows are compared, if at least two have a figure there."""
+    """Return a table with the column by which its rows are compared, if rows have figures there."""
     column = measured_column(asked.narrower, rows) if asked.narrower else ""
     column = column or measured_column(asked.what, rows)
     those = items(column, rows) if column else []
+    column = column if len(those) > 1 and any(_is_figure(column, line) for line in those) else ""
     about = _about(rows)
     found = scope & about.union(*(words(line.text) for line in rows))
-    return _Measured(rows, column if len(those) > 1 else "", len(scope & about), len(found))
+    return _Measured(rows, column, len(scope & about), len(found))
 
 
 def _about(rows: Sequence[TableLine]) -> frozenset[str]:
@@ -114,14 +121,45 @@ def _about(rows: Sequence[TableLine]) -> frozenset[str]:
     return frozenset(words(" ".join(names)))
 
 
+def _is_figure(column: str, line: TableLine) -> bool:
+    """Return whether a row's cell in a column begins with a figure: "read" below "Prices" is none."""
+    cell = cell_of(column, line)
+    return cell is not None and is_figure(cell.text)
+
+
+def _newer_edition(question: str, rows: Sequence[TableLine], tables: Sequence[_Measured]) -> _Measured | None:
+    """Return a table of a newer document with some of the same rows; None if the question names the older one."""
+    first, labels = rows[0].source, _labels(rows)
+    if names_version(question, first):
+        return None
+    newer = (
+        table
+        for table in tables
+        if table.column
+        and table.rows[0].source.document_id != first.document_id
+        and version_name(table.rows[0].source) > version_name(first)
+        and len(labels & _labels(table.rows)) >= LEAST_SHARED
+    )
+    return next(newer, None)
+
+
+def _labels(rows: Sequence[TableLine]) -> set[str]:
+    """Return the first cells of rows."""
+    return {line.row.cells[0].text.casefold() for line in rows}
+
+
 def _is_beside(other: _Measured, chosen: _Measured) -> bool:
-    """Return whether a table of figures under the caption of the chosen one has what is measured in other columns.
+    """Return whether a table of the same document may be meant as well, and has what is measured in other columns.
 
     "Which surgery is the most expensive?" asks of both lists on the sheet "Surgery", one with prices by weight.
     """
-    captions = [{line.row.caption for line in table.rows} - {""} for table in (other, chosen)]
-    is_near = other.rows[0].source.document_id == chosen.rows[0].source.document_id and captions[0] & captions[1]
-    return not other.column and bool(is_near) and other.found >= chosen.found > 0 and _has_figures(other.rows)
+    is_near = other.rows[0].source.document_id == chosen.rows[0].source.document_id
+    return is_near and not other.column and other.found >= chosen.found > 0 and _has_figures(other.rows)
+
+
+def _captions(table: _Measured) -> set[str]:
+    """Return the captions of a table's rows."""
+    return {line.row.caption for line in table.rows if line.row.caption}
 
 
 def _has_figures(rows: Sequence[TableLine]) -> bool:

@@ -125,10 +125,35 @@ def test_two_editions_are_shown_the_newest_first_and_no_order_is_claimed():
     assert lead("Which tool is the most expensive?", old, new) == "LEAD"
 
 
+@pytest.mark.parametrize(
+    ("question", "leads"),
+    [
+        ("Which device is the cheapest?", "LEAD"),
+        ("Which tool is the cheapest?", "Rows found, the lowest “Price” first:"),
+    ],
+)
+def test_an_older_edition_that_calls_the_rows_so_is_not_shown_alone(question, leads):
+    old = source([row.replace("Tool:", "Device:").replace("Tools.", "All.") for row in TOOLS], title="Fees 2023")
+    new = source(TOOLS, n=2, document="e", title="Fees 2024")
+    assert lead(question, old, new) == leads
+    assert ordered(question, old, new)[0] == TOOLS[4]  # the newest document's
+
+
+def test_the_edition_that_a_question_names_is_the_only_one():
+    old = source([row.replace("Tool:", "Device:") for row in TOOLS], title="Fees 2023")
+    new = source(TOOLS, n=2, document="e", title="Fees 2024")
+    assert lead("Which device on the 2023 list is the cheapest?", old, new) == "Rows found, the lowest “Price” first:"
+
+
+def test_a_column_without_figures_measures_nothing():
+    rights = ["Role: Nurse | Prices: read | Drug ledger: read", "Role: Vet | Prices: read | Drug ledger: write"]
+    assert ordered("Which drug is the most expensive?", source(rights)) is None
+
+
 def test_a_list_beside_it_under_the_same_name_is_not_left_out():
     hire = ["Tools. | Machine: Digger | Per day: 70 | Per week: 300", "Machine: Roller | Per day: 60 | Per week: 200"]
     rows = ordered("Which of the tools is the most expensive?", source([*TOOLS, *hire]))
-    assert rows == [*hire, *TOOLS]
+    assert rows == [TOOLS[2], TOOLS[1], TOOLS[0], *hire]
     assert lead("Which of the tools is the most expensive?", source([*TOOLS, *hire])) == "LEAD"
 
 
