@@ -114,6 +114,7 @@ EXAMPLES = [
     ("conversation.follow_ups._NO_OPENING_NAME", "Okay", "Anna", "match"),
     ("conversation.follow_ups._NAME_FIRST", "And Daniel Okafor, what does he do", "And what does Daniel Okafor do"),
     ("conversation.follow_ups._DOCUMENT", "what about in the contract", "what about in the hall"),
+    ("offline.rows_by_figure._SINGLE", "Which tool is down to the last box", "Which tool is down", "fullmatch"),
     ("offline.rows_by_figure._ASKED", "which bikes cost more than 150 pounds", "which bikes are the cheapest"),
     ("offline.cell_types._TIME", "17–19", "34"),
     ("offline.cell_types._TIMES", "Week", "Plot"),

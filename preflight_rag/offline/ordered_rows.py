@@ -19,7 +19,7 @@ PRICE = frozenset(words("price"))
 """Index terms of what a question for the cheapest or dearest measures; it names no column."""
 LENGTH = frozenset(words("length duration"))
 """The same for the longest and the shortest."""
-_PRICES = frozenset(words("price cost fee rate"))
+_PRICES = frozenset(words("price cost fee rate fare charge tariff"))
 _WHOLE = frozenset(words("total overall length duration"))
 """Words of the column that says how long something takes in all, where others say it of its parts."""
 _LENGTH = re.compile(
