@@ -278,6 +278,7 @@ EXAMPLES = [
     ("offline.extremes._LONG", "What is the shortest walk", "What is the short walk", "fullmatch"),
     ("offline.ordered_rows._LENGTH", "3.5 min", "7 working days", "fullmatch"),
     ("offline.ordered_rows._NO_ITEM", "Subtotal", "Summer tyres"),
+    ("offline.extremes._WHO", "Who has the highest salary", "Who is the oldest"),
     ("offline.extremes._NO_GROUP", "Overall", "Placebo"),
     ("offline.form_lines._ABOUT_MAIL", "When was the e-mail sent?", "When is the trip?"),
     ("offline.form_lines._MAIL_HEAD", "From: Ada\nTo: Bo\nDate: 2026-11-13\n", "From: Ada\n\nDear Bo"),

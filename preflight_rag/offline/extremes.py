@@ -48,6 +48,7 @@ _LONG = re.compile(
     re.IGNORECASE,
 )
 """Questions for what takes the longest that do not name the time: "What is the longest programme?"."""
+_WHO = re.compile(r"^who (?=(?:has|had|gets|got|earns?|earned|pays?|paid|scored|sold|made)\b)", re.IGNORECASE)
 _GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
 """Words that a question may use for a group of people where the table's header has only the group's name."""
 _NO_GROUP = re.compile(
@@ -94,7 +95,8 @@ class Extreme:
 
 def extreme_of(question: str) -> Extreme | None:
     """Return the question's group and measured quantity; None for a question that is not about the most or least."""
-    asked = " ".join(question.split()).rstrip("?!. ")
+    # People stand in a column of names: "Who has the highest salary?" asks which name has it.
+    asked = _WHO.sub("which name ", " ".join(question.split()).rstrip("?!. "))
     if priced := _PRICED.fullmatch(asked):
         group = frozenset(words(priced["group"] or priced["of"]))
         narrower = frozenset(words(priced["for"] or priced["whom"] or ""))

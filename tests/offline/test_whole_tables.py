@@ -190,3 +190,10 @@ def test_a_row_with_all_groups_as_columns_needs_no_order():
     row = source(["Table 3. | Falls | Drug A: 3 | Drug B: 4"], title="Trial of A")
     assert not has_tables_to_order("Which drug had the most falls?", [row])
     assert has_tables_to_order("Which tool is the cheapest?", [source(TOOLS)])
+
+
+def test_people_are_in_a_column_of_names():
+    staff = ["Name: Ann | Role: Cook | Salary: 20", "Name: Ben | Role: Clerk | Salary: 31"]
+    assert ordered("Who has the highest salary?", source(staff)) == staff[::-1]
+    assert ordered("Who had the fewest tools?", source(TOOLS)) is None
+    assert ordered("Who is the tallest?", source(staff)) is None
