@@ -32,6 +32,7 @@ from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.corg.quotes_by_document import labelled_by_document
 from preflight_rag.library.collection import PhraseSearch
+from preflight_rag.library.search.retrieval import passage_reference
 from preflight_rag.models.protocol import instructed
 from preflight_rag.models.reading.extractive_reader import pairs
 from preflight_rag.models.unfinished import may_be_spared, unfinished
@@ -58,11 +59,15 @@ from preflight_rag.state.context import Context
 from preflight_rag.state.errors import BadReply, ExtractiveReaderError, ModelError
 from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import GroupStatus, PassageRef, State
-from preflight_rag.state.values import RouteDecision, Usage
+from preflight_rag.state.values import Passage, RouteDecision, Usage
 from preflight_rag.state.views import Chosen
 from preflight_rag.text.citations import is_verifiable, quoted, without_marks
 from preflight_rag.text.headers import CLOSEST, why_unclaimed
 
+MOST_DOCUMENTS = 8
+"""Documents whose tables are read as a whole; a guess."""
+MOST_OF_DOCUMENT = 2000
+"""Passages of a document whose tables are, which takes a fifth of a second; a guess."""
 MOST_NAMING = 5
 """Passages with the noun of a follow-up whose figures are compared with the last answer's quote; a guess."""
 
@@ -77,6 +82,10 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 async def answer_all_passages(state: Chosen, context: Context) -> State:
     """Answer on the plain route, and decide whether a more expensive route is needed."""
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
+    if context.reader.by_rule and not state["options"]:
+        ordered = await asyncio.to_thread(_ordered_rows, state, sources, context)
+        if ordered:
+            return ordered
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
     )
@@ -110,6 +119,43 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
         draft, update["entries"] = labelled_by_document(state["standalone_question"], draft, sources)
         update["draft"] = draft.dump()
     return update
+
+
+def _ordered_rows(state: Chosen, sources: Sequence[Source], context: Context) -> State:
+    """Return the update that shows a table's rows with the most or the least first; empty if nothing asks for them.
+
+    The tables that were found are read as a whole; of the passages that the search did not find, those go on that are
+    cited.
+    """
+    # Also a search, which drafts nothing, imports this stage.
+    from preflight_rag.offline.lines import narrowed
+    from preflight_rag.offline.whole_tables import extreme_of_whole_tables, has_tables_to_order
+
+    question, refs = state["standalone_question"], list(state["passage_refs"])
+    if not has_tables_to_order(question, sources):
+        return {}
+    kept = {source.n for source in narrowed(question, sources)}
+    documents = dict.fromkeys(ref["document_id"] for ref in refs if ref["rank"] in kept)
+    ranks = {ref["id"]: ref["rank"] for ref in refs}
+    further: dict[int, Passage] = {}
+    whole: list[Source] = []
+    for document in list(documents)[:MOST_DOCUMENTS]:
+        passages = context.library.document_passages(document)
+        for passage in passages if len(passages) <= MOST_OF_DOCUMENT else ():
+            rank = ranks.get(passage.id) or len(refs) + len(further) + 1
+            if passage.id not in ranks:
+                further[rank] = passage
+            whole.append(Source.of(passage, rank))
+    draft = extreme_of_whole_tables(question, sources, whole, CLOSEST)
+    if draft is None:
+        return {}
+    cited = dict.fromkeys(n for n, _ in draft.quotes if n in further)
+    context.has_read(further[n] for n in cited)
+    return {
+        **_drafted(Reply(draft)),
+        "passage_refs": [*refs, *(passage_reference(further[n], n) for n in cited)],
+        "onward": "cite",
+    }
 
 
 def _cited_before(state: Chosen, context: Context) -> State:

@@ -18,6 +18,7 @@ from preflight_rag.offline.asked_headings import quotes_below
 from preflight_rag.offline.asked_roles import repeats_role, with_holder
 from preflight_rag.offline.attendance import attendance_lines
 from preflight_rag.offline.authorship import is_of_another_work
+from preflight_rag.offline.class_columns import cell_of_class, is_name_of_class
 from preflight_rag.offline.comparisons import compare
 from preflight_rag.offline.confidence import (
     SUPPORTED,
@@ -255,7 +256,7 @@ class JudgedAnswers:
         may_claim = self._fit.may_claim(source.n, quote)
         if _is_of_question_before(question, quote):
             return "subject"
-        if repeats_role(question, answer):
+        if repeats_role(question, answer) or is_name_of_class(answer.text, quote):
             return "wrong_type"
         if counts_another(question, answer):
             return "counted"
@@ -701,6 +702,8 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
         return without
     if form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
         return None
+    if of_class := cell_of_class(question, sources, CLOSEST):
+        return of_class
     if extreme := table_extreme(question, sources, CLOSEST):
         return extreme
     cell = table_answer(question, sources)

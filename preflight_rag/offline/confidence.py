@@ -73,6 +73,20 @@ _SAYS_LITTLE = frozenset(
     )
 )
 """Words that name what is asked for of a thing: documents that answer may well do without them."""
+_SUPERLATIVE = re.compile(
+    r"(?:cheap|dear|prici|costli|long|short|high|low|larg|small|great|few|old|young|new|lat|earli|near|fast|slow|quick"
+    r"|strong|weak|heavi|light|bigg|tall|wid|deep|busi|easi|hard|hott|warm|cold|saf|rich|poor|thick|thinn)est",
+    re.IGNORECASE,
+)
+"""Words that ask for the row or the thing with the most or the least, which no document need call so."""
+_PHRASE = re.compile(
+    r"\b(?:at (?:the|this|that) (?:moment|minute|time|latest|earliest|least|most)|at (?:present|once|all|last|times)"
+    r"|(?:for|in) the (?:moment|meantime|meanwhile|end|future|past)|in (?:general|total|advance|future|practice"
+    r"|principle|detail|short|all|time)|on (?:average|time|request|demand)|by (?:default|now|chance|mistake|accident)"
+    r"|for (?:sure|good|now|free)|these days|of late|from now on|as of (?:now|today))(?![-\w])",
+    re.IGNORECASE,
+)
+"""Phrases that say when or how, and name nothing: "How much rent do we pay at the moment?"."""
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _CLAUSE = re.compile(r"\b(?:is|are|was|were|has|have|had|been|will)\b")
@@ -168,8 +182,9 @@ def topics_nowhere(question: str, library: HasVocabulary | None, terms: Question
     """
     if library is None or library.vocabulary is None:
         return []
-    topics = {match["topic"] or match["defined"] for match in _TOPIC.finditer(question)}
-    found = [form for form in _WORD.findall(question) if len(form) >= LEAST_LETTERS]
+    asked = _PHRASE.sub(" ", question)
+    topics = {match["topic"] or match["defined"] for match in _TOPIC.finditer(asked)}
+    found = [form for form in _WORD.findall(asked) if len(form) >= LEAST_LETTERS and not _SUPERLATIVE.fullmatch(form)]
     found = [form for form in found if form.lower() not in QUESTION_WORDS | _SAYS_LITTLE]
     found = [form for form in found if form in topics or terms.names.intersection(words(form.lower()))]
     found += numbered_places(question)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from preflight_rag.offline.cell_checks import MOST_ELSE
 from preflight_rag.offline.figure_styles import has_decimal_comma
-from preflight_rag.offline.ordered_rows import PRICE, measured_place, rows_in_order
+from preflight_rag.offline.ordered_rows import LENGTH, PRICE, measured_place
 from preflight_rag.offline.table_rows import TableLine, are_called, largest_table, lines_of_tables, shown_rows
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.quotes import plain
@@ -30,13 +30,25 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 _PRICED = re.compile(
-    r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w -]{1,40}?) (?:is|are) (?:the )?"
+    r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w '’-]{1,60}?) "
+    r"(?:(?:is|are) (?:the )?(?:second |third )?"
     r"(?:(?P<most>most expensive|dearest|priciest)|cheapest|least expensive)"
-    r"|(?:what|which) (?:is|are) (?:the|our) (?:(?P<dear>most expensive|dearest|priciest)|cheapest|least expensive)"
-    r" (?P<of>[\w -]{1,40})",
+    r"|costs? (?:the )?(?:(?P<costly>most)|least))"
+    r"(?: for (?:an? |the |our |one )?(?P<for>[\w -]{1,40}))?"
+    r"|(?:what|which) (?:is|are) (?:the|our) (?:second |third )?"
+    r"(?:(?P<dear>most expensive|dearest|priciest)|cheapest|least expensive)"
+    r" (?P<of>[\w '’-]{1,60}?)(?: for (?:an? |the |our |one )?(?P<whom>[\w -]{1,40}))?",
     re.IGNORECASE,
 )
 """Questions for a price that do not name it: "Which bar is the cheapest?"."""
+_LONG = re.compile(
+    r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w '’-]{1,60}?) "
+    r"(?:is|are|takes?|lasts?|runs?) (?:the )?(?:(?P<most>longest)|shortest)"
+    r"|(?:what|which) (?:is|are) (?:the|our) (?:(?P<long>longest)|shortest) (?P<of>[\w '’-]{1,60})",
+    re.IGNORECASE,
+)
+"""Questions for what takes the longest that do not name the time: "What is the longest programme?"."""
+_WHO = re.compile(r"^who (?=(?:has|had|gets|got|earns?|earned|pays?|paid|scored|sold|made)\b)", re.IGNORECASE)
 _GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
 """Words that a question may use for a group of people where the table's header has only the group's name."""
 _NO_GROUP = re.compile(
@@ -70,6 +82,7 @@ class Extreme:
         most: Whether the question asks for the most.
         shared: Whether it asks for a percentage.
         counted: Whether it asks for a number of people or events.
+        narrower: Index terms of what a price is for, which may be a column: "the cheapest for a cat".
     """
 
     group: frozenset[str]
@@ -77,14 +90,21 @@ class Extreme:
     most: bool
     shared: bool
     counted: bool
+    narrower: frozenset[str] = frozenset()
 
 
 def extreme_of(question: str) -> Extreme | None:
     """Return the question's group and measured quantity; None for a question that is not about the most or least."""
-    asked = " ".join(question.split()).rstrip("?!. ")
+    # People stand in a column of names: "Who has the highest salary?" asks which name has it.
+    asked = _WHO.sub("which name ", " ".join(question.split()).rstrip("?!. "))
     if priced := _PRICED.fullmatch(asked):
         group = frozenset(words(priced["group"] or priced["of"]))
-        return Extreme(group, PRICE, bool(priced["most"] or priced["dear"]), shared=False, counted=False)
+        narrower = frozenset(words(priced["for"] or priced["whom"] or ""))
+        most = bool(priced["most"] or priced["costly"] or priced["dear"])
+        return Extreme(group, PRICE, most, shared=False, counted=False, narrower=narrower)
+    if long := _LONG.fullmatch(asked):
+        group = frozenset(words(long["group"] or long["of"]))
+        return Extreme(group, LENGTH, bool(long["most"] or long["long"]), shared=False, counted=False)
     match = _ASKED.fullmatch(asked)
     if match is None:
         return None
@@ -107,17 +127,18 @@ def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft 
     if asked is None:
         return None
     lines = list(lines_of_tables(sources))
-    fitting = [line for line in lines if _is_about(asked, line)]
+    fitting = [line for line in lines if is_answered_by(asked, line)]
     if fitting:
         nearest = min(_distance(asked, line) for line in fitting)
         best = [line for line in fitting if _distance(asked, line) == nearest]
         if len({line.text for line in best}) == 1 and nearest[1] <= MOST_ELSE and (group := _best(asked, best[0])):
             return _claim(best[0], group)
         return shown_rows(largest_table(fitting), lead, "extreme")
+    # Rows of the table may stand in other passages: `whole_tables` puts rows in order, which reads all of them.
     rows = largest_table([line for line in lines if measured_place(asked.what, line) is not None])
     if not any(_FIGURE.search(line.row.cells[measured_place(asked.what, line) or 0].text) for line in rows):
         return None
-    return rows_in_order(asked.what, rows, lead, most=asked.most) if are_called(asked.group, rows, sources) else None
+    return shown_rows(rows, lead, "extreme") if are_called(asked.group, rows, sources) else None
 
 
 def _label(line: TableLine) -> frozenset[str]:
@@ -126,7 +147,7 @@ def _label(line: TableLine) -> frozenset[str]:
     return found.union(asked for asked, called in _ALIKE.items() if called & found)
 
 
-def _is_about(asked: Extreme, line: TableLine) -> bool:
+def is_answered_by(asked: Extreme, line: TableLine) -> bool:
     """Return whether a row's label, caption and title cover the question, and several groups have figures."""
     label = _label(line)
     about = label.union(words(line.row.caption), words(line.source.title))

@@ -40,6 +40,15 @@ _ASKED = re.compile(
     r"(?: (?P<total>in total|altogether)| (?:each|(?:a|per) (?:year|month|week|day|person)))?",
     re.IGNORECASE,
 )
+_SINGLE = re.compile(
+    r"(?:which|what)(?: of (?:the|our|my|these|those))? (?P<group>[\w-]{1,40}) (?:is|are|has|have)"
+    r"(?: now| already| currently)? (?P<bound>down to (?:a single|(?:only |just )?one|(?:the|its|their|our) last)"
+    r"(?: [\w-]{1,30})?|(?:only|just) (?:one|a single)(?: [\w-]{1,30})? left)",
+    re.IGNORECASE,
+)
+"""Questions for what only one is left of: "Which drug is down to a single pack?"."""
+_STOCK = frozenset(words("stock left remaining quantity qty available"))
+"""Words of the column that says how many are left."""
 _NEGATED = re.compile(r"\b(?:not|no|never|without|except|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _SCALES = {"k": 1e3, "thousand": 1e3, "million": 1e6, "billion": 1e9}
 _WEIGHT = frozenset(words("weigh weighs weight heavy heavier"))
@@ -116,7 +125,11 @@ class FigureBound:
 
 def figure_bound_of(question: str) -> FigureBound | None:
     """Return the bound that a question sets; None for any other question."""
-    asked = _ASKED.fullmatch(" ".join(question.split()).rstrip("?!. "))
+    plain = " ".join(question.split()).rstrip("?!. ")
+    if single := _SINGLE.fullmatch(plain):
+        group = frozenset(words(single["group"]))
+        return FigureBound(group, _STOCK, "", 1, 1, inclusive=True, text=single["bound"])
+    asked = _ASKED.fullmatch(plain)
     if asked is None or _NEGATED.search(asked["measure"]):
         return None
     scale = _SCALES[(asked["scale"] or "").strip().casefold()] if asked["scale"] else 1.0

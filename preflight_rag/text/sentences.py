@@ -84,7 +84,7 @@ _BEFORE_LOWER = _listed(
     "al etc inc ltd co corp llc plc jr sr hr hrs min sec wk wks yr yrs mo mos wt ht a.m p.m am pm b.i.d t.i.d q.d "
     "i.v i.m s.c p.o sp spp nov incl excl max avg temp conc dil ph.d m.d u.s u.k u.n e.u"
 )
-_BEFORE_NAMES = _listed("u.s u.k u.n e.u")
+_BEFORE_NAMES = _listed("u.s u.k u.n e.u incl excl")
 _LETTERED = _listed(
     "annex appendix arm article block box building case category class cohort column division exhibit factor figure "
     "form grade group hepatitis influenza item level model option panel part phase plan protein room route schedule "

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from preflight_rag.text.size_classes import size_class
+
 BAR = " | "
 LONGEST_ROW = 500
 """Characters of a line; a wider row continues in further lines that also begin with its first cell. A guess, below what
@@ -27,7 +29,7 @@ TITLE_WORDS = 6
 CAPTION_EVERY = 300
 """Characters of rows after which the caption is repeated, so that each passage of a table has it; rows between have
 only its number. A passage holds about 500 characters of figures."""
-_NOTE = 100
+LONGEST_NOTE = 100
 """A row with one cell of more characters is a note, not a heading of the rows below it; a guess."""
 _NUMERIC = re.compile(r"[\W_]*\d[\d.,]*")
 _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
@@ -36,6 +38,8 @@ _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\
 _YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
 _DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?")
 """A cell with a day or a month, which may name a column: "2024-07-01", "1.7.2024"."""
+_LEAST_CLASSES = 2
+"""Columns that are named by classes; one figure with "up to" is a value. A guess."""
 _CODE = re.compile(r"\d{1,4}[A-Za-z]{1,2}")
 """A label that begins with a digit and is no figure: "3B"."""
 _LEAST_DAYS = 3
@@ -56,6 +60,23 @@ _MEANINGS = re.compile(
     re.IGNORECASE,
 )
 """Names of a legend's second column: "Meaning", "Description"; "Price" is none."""
+_FULL_STOP = re.compile(r"\. ")
+_SHORTENED = frozenset(
+    {"incl", "excl", "approx", "ca", "no", "nos", "nr", "vs", "fig", "figs", "e.g", "i.e", "dr", "mr", "mrs", "ms"}
+    | {"prof", "resp", "est", "min", "max", "avg", "vol", "ed", "pp", "ref", "dept"}
+)
+"""Abbreviations whose full stop ends no caption: "fees incl. VAT"."""
+_FIELD = re.compile(
+    r"(?:bill(?:ed)?|ship(?:ped)?|sold|deliver(?:ed|y)?|invoiced?|send|remit)(?: (?:to|for|address)){0,2}\s?:"
+    r"|(?:to|from|attn|attention|address|customer|client|supplier|vendor|buyer|seller|payee|contact|tel|phone|fax"
+    r"|e-?mail|(?:your|our) ref(?:erence)?|(?:payment )?terms|(?:vat|order|invoice|account) (?:no|number|date))\.?\s?:",
+    re.IGNORECASE,
+)
+"""How a line of a letter or an invoice begins that stands above its items."""
+_ADDRESS = re.compile(
+    r"\b\d{1,4}[a-z]? (?:[A-ZÀ-Þ][\w'’.-]{1,20} ){1,3}(?:Street|Str?\.|Road|Rd\b|Avenue|Ave\b|Lane)"
+    r"|\b[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}\b|\b[A-Z]{2} \d{5}(?:-\d{4})?$|(?:straße|strasse|gasse) \d{1,4}\b"
+)
 _AMOUNTS = re.compile(
     r"(?:charges?|prices?|costs?|fees?|amounts?|rates?|tariffs?|preis|kosten|betrag|prix|precio|importe|prezzo|prijs)"
     r"(?: ?[(\[][^()\[\]]{1,20}[)\]])?",
@@ -155,6 +176,12 @@ def parse_row(line: str) -> TableRow | None:
     return TableRow(caption, tuple(cells)) if len(cells) > 1 or (caption and cells and cells[0].column) else None
 
 
+def table_name(caption: str) -> str:
+    """Return the part of a row's caption that all rows of its table have: its number, else all of it."""
+    number = _NUMBERED.match(caption)
+    return number[0].strip() if number else caption
+
+
 def table_lines(
     grid: Sequence[Sequence[str]], *, caption: str = "", header_rows: int | None = None, headings: bool = True
 ) -> list[str]:
@@ -197,7 +224,7 @@ def table_lines(
         distinct = {cell for cell in row if cell}
         if headings and len(distinct) == 1 and width > 1:
             (only,) = distinct
-            if row[0] and len(only) <= _NOTE and len({cell for cell in below if cell}) > 1:
+            if row[0] and len(only) <= LONGEST_NOTE and len({cell for cell in below if cell}) > 1:
                 lines += [heading] if unused else []
                 heading, unused = only.rstrip(" :"), True
             else:
@@ -258,9 +285,23 @@ def short_caption(caption: str) -> str:
     """Return a caption for use beside each row: its number and its first sentence."""
     text = _one_line(caption)
     number = _NUMBERED.match(text)
-    end = text.find(". ", number.end() if number else 0)
-    text = _label(text[:end] if end > 0 else text.rstrip(" .:"), LONGEST_CAPTION)
-    return f"{text}." if text else ""
+    ends = (match.start() for match in _FULL_STOP.finditer(text, number.end() if number else 0))
+    end = next((end for end in ends if not _ends_shortened(text[:end])), 0)
+    text = text[:end] if end > 0 else text.rstrip(" .:")
+    short = "" if is_addressee(text) else _label(text, LONGEST_CAPTION)
+    if len(short) < len(text) and _ends_shortened(short):  # "fees incl." promises a word that was cut off
+        short = short[: short.rfind(" ")].rstrip(" ,;:(")
+    return f"{short}." if short else ""
+
+
+def is_addressee(line: str) -> bool:
+    """Return whether a line says whom a paper is for, or where they live, and so is no caption of a table below it."""
+    return _FIELD.match(line) is not None or _ADDRESS.search(line) is not None
+
+
+def _ends_shortened(text: str) -> bool:
+    """Return whether a text, without its full stop, ends with an abbreviation within a sentence."""
+    return " " in text and text.rsplit(None, 1)[-1].strip("(,").casefold() in _SHORTENED
 
 
 def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
@@ -364,9 +405,9 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         return 0
     first, below = rows[0], rows[1:]
     named = [cell for cell in first[1:] if cell]
-    days = _day_columns(rows)
+    naming = _day_columns(rows) | _class_columns(rows)
     if not named or any(
-        is_figure(cell) and not _YEAR.match(cell) and place not in days for place, cell in enumerate(first)
+        is_figure(cell) and not _YEAR.match(cell) and place not in naming for place, cell in enumerate(first)
     ):
         return 0
     if len(first) == 2:
@@ -385,6 +426,15 @@ def _day_columns(rows: Sequence[Sequence[str]]) -> set[int]:
     places = {place for place, cell in enumerate(rows[0]) if place and _DAY.fullmatch(cell)}
     is_below = any(_DAY.fullmatch(row[place]) for row in rows[1:] for place in places if place < len(row))
     return places if len(places) >= _LEAST_DAYS and not is_below else set()
+
+
+def _class_columns(rows: Sequence[Sequence[str]]) -> set[int]:
+    """Return the columns that the first row names by classes of sizes, with figures below them and no classes."""
+    places = {place for place, cell in enumerate(rows[0]) if place and size_class(cell)}
+    below = [row[place] for row in rows[1:] for place in places if place < len(row) and row[place]]
+    are_figures = bool(below) and all(is_figure(cell) and not size_class(cell) for cell in below)
+    is_label = bool(rows[0][0]) and not is_figure(rows[0][0])
+    return places if len(places) >= _LEAST_CLASSES and is_label and are_figures else set()
 
 
 def stacked_names(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:

@@ -39,6 +39,20 @@ def test_the_way_is_told_in_one_sentence_with_the_numbers_on_demand(visit, demo_
     expect(page.locator(".reason")).not_to_be_empty()
 
 
+def test_passages_are_not_called_far_above_what_is_quoted_from_them(visit, demo_url):
+    page = visit(demo_url)
+    route = {"name": "plain", "forced": False, "reason": "no passage found is near the question (nearness 0.5 of 1)"}
+    script = """
+    async answer => {
+        const page = document.querySelector("script[type=module][src$='/app.js']").src;
+        return (await import(page.replace("app.js", "route.js"))).sentence(answer);
+    }
+    """
+    far = "No passage that was found is near the question."
+    assert page.evaluate(script, {"route": route, "citations": [], "relations": []}) == far
+    assert page.evaluate(script, {"route": route, "citations": [{"n": 1}], "relations": []}) == "Read in one go."
+
+
 def test_a_time_line_runs_while_the_answer_is_made(visit, scripted_url, ask):
     from preflight_rag.testing.scripted_replies import Reply
 

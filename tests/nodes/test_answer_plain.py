@@ -3,8 +3,11 @@
 import pytest
 from langgraph.runtime import Runtime
 
+from preflight_rag.library.library import Library
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.nodes.answer_plain import answer_plain
+from preflight_rag.nodes.retrieve import retrieve
+from preflight_rag.offline.reader import OfflineReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
 from preflight_rag.testing.scripted_server import Reply, ScriptedServer
@@ -61,3 +64,22 @@ async def test_a_second_reading_follows_a_risk_or_an_answer_that_is_seen(
         update = await answer_plain(state, Runtime(context=context))
     assert update["onward"] == onward
     assert ("escalations" in update) is (onward == "map_context")
+
+
+async def test_rows_in_order_are_of_the_whole_table_whatever_the_search_has_found(embedder, tmp_path):
+    prices = {f"Tool {n}": 1000 - (n * 7919) % 997 for n in range(90)}
+    rows = [f"{tool},{price},on a shelf at the back of the shed" for tool, price in prices.items()]
+    (tmp_path / "tools.csv").write_text("\n".join(["Tool,Price,Place", *rows]))
+    with Library.open(tmp_path / "library", embedder=embedder, create=True) as library:
+        library.ingest([tmp_path / "tools.csv"])
+        runtime = Runtime(context=Context(OfflineReader(embedder), library, Settings(k=3)))
+        question = "Which tool is the most expensive?"
+        found = await retrieve({"queries": [question]}, runtime)
+        update = await answer_plain({"standalone_question": question, **PLAIN, **found}, runtime)
+        texts = {ref["rank"]: library.passages([ref["id"]])[0].text for ref in update["passage_refs"]}
+    quotes = update["draft"]["quotes"]
+    shown = [quote.split("Tool: ")[1].split(" |")[0] for _, quote in quotes]
+    assert shown == sorted(prices, key=prices.get, reverse=True)[:10]
+    assert len(found["passage_refs"]) == 3
+    assert all(quote in texts[n] for n, quote in quotes)
+    assert update["onward"] == "cite"

@@ -75,50 +75,8 @@ def test_a_group_without_a_figure_may_have_the_most():
 def test_groups_that_are_rows_are_shown_and_not_claimed():
     draft = drafted("Which dose group had the highest mean?", DOSES)
     assert not draft.claims
-    assert [quote for _, quote in draft.quotes] == DOSES[::-1]
-    assert "the highest “Mean” first" in draft.text
-
-
-PRICES = [
-    f"Article: KF-{number} | Name: {name} | Price EUR: {price} | Stock: {stock}"
-    for number, name, price, stock in (
-        (101, "Honey Crunch", "10,5", "420"),
-        (102, "Almond Bite", "9,25", "1.250"),
-        (103, "Oat Classic", "9,1", "80"),
-    )
-]
-FAQ = Source(2, "f", "Questions of customers", "All bars but Honey Crunch are vegan.", document_id="f")
-
-
-@pytest.mark.parametrize(
-    ("question", "order"),
-    [
-        ("Which article is the cheapest?", "Oat Almond Honey"),
-        ("What is the most expensive article?", "Honey Almond Oat"),
-        ("Which article has the highest stock?", "Almond Honey Oat"),
-        ("Which product has the lowest price?", "Oat Almond Honey"),
-        ("Which bar is the cheapest?", "Oat Almond Honey"),
-    ],
-)
-def test_rows_are_ordered_by_the_column_that_is_asked_for(question, order):
-    draft = table_extreme(question, [Source(1, "p", "stock", "\n".join(PRICES), document_id="d"), FAQ], "LEAD")
-    assert [quote.split("Name: ")[1].split()[0] for _, quote in draft.quotes] == order.split()
-    assert draft.text.startswith("Rows found, the ")
-    assert not draft.claims
-
-
-def test_rows_of_another_kind_are_not_shown():
-    phones = Source(3, "h", "Handbook", "Private use of the phone is allowed.", document_id="h")
-    stock = Source(1, "p", "stock", "\n".join(PRICES), document_id="d")
-    assert table_extreme("Which phone is the cheapest?", [stock, phones], "LEAD") is None
-
-
-@pytest.mark.parametrize("prices", [("1,95", "2.30"), ("1.95 EUR", "2.30 USD"), ("1.95", "on request")])
-def test_figures_that_cannot_be_compared_leave_rows_in_their_order(prices):
-    rows = [f"Name: {name} | Price: {price}" for name, price in zip("AB", prices, strict=True)]
-    draft = table_extreme("Which item is the cheapest?", [Source(1, "p", "t", "\n".join(rows))], "LEAD")
-    assert draft.text.startswith("LEAD")
-    assert [quote for _, quote in draft.quotes] == rows
+    assert [quote for _, quote in draft.quotes] == DOSES
+    assert draft.text.startswith("LEAD")  # the row with the most may stand in another passage
 
 
 def test_no_group_is_claimed_where_figures_have_a_decimal_comma():

@@ -93,3 +93,25 @@ def test_where_several_columns_fit_all_rows_are_shown(question):
 )
 def test_other_questions_are_left_to_others(question):
     assert rows_of(question) is None
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which drug is down to a single pack?",
+        "Which drugs are down to the last box?",
+        "Which drug has only one pack left?",
+    ],
+)
+def test_what_only_one_is_left_of_has_a_one_below_the_stock(question):
+    rows = [f"drug: {name} | pack: {pack} | in_stock: {stock} | shelf: 1" for name, pack, stock in
+            (("Doxy", 30, 1), ("Keta", 1, 3), ("Meda", 10, 11))]  # fmt: skip
+    draft = rows_with_such_figures(question, [Source(1, "p", "Stock", "\n".join(rows), document_id="d")], "LEAD")
+    assert [quote for _, quote in draft.quotes] == rows[:1]
+    assert not draft.claims
+
+
+def test_without_a_column_of_the_stock_one_of_something_is_nothing():
+    rows = ["drug: Doxy | pack: 1 | shelf: 1", "drug: Keta | pack: 2 | shelf: 2"]
+    source = Source(1, "p", "Stock", "\n".join(rows), document_id="d")
+    assert rows_with_such_figures("Which drug is down to a single pack?", [source], "LEAD") is None

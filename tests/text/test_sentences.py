@@ -37,6 +37,7 @@ def sentences(text: str) -> list[str]:
         "It fell approx. 5 %",
         "The report on the whole year of trading was signed by Richard A.\nJohnson, its president.",
         "Apt. 4 is in the house of Messrs. Hill and Dale.",
+        "All prices are incl. VAT and excl. Tips.",
     ],
 )
 def test_one_sentence_stays_whole(text: str) -> None:
@@ -48,6 +49,7 @@ def test_one_sentence_stays_whole(text: str) -> None:
     [
         ("It was in the U.S. The cat sat.", ["It was in the U.S.", "The cat sat."]),
         ("Er wurde 13. Der Sieger war Jan.", ["Er wurde 13.", "Der Sieger war Jan."]),
+        ("A room is 80 EUR incl. The bath is not.", ["A room is 80 EUR incl.", "The bath is not."]),
         ("Take vitamin C. It helps.", ["Take vitamin C.", "It helps."]),
         ("Smith et al. They found it.", ["Smith et al.", "They found it."]),
         ("Cells grew.[1,2] They died. [3] Then more.", ["Cells grew.[1,2]", "They died. [3]", "Then more."]),

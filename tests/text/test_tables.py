@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from preflight_rag.text.sentences import sentence_spans
-from preflight_rag.text.tables import INDENT, LONGEST_ROW, expand_spans, parse_row, short_caption, table_lines
+from preflight_rag.text.tables import (
+    INDENT,
+    LONGEST_ROW,
+    expand_spans,
+    is_addressee,
+    parse_row,
+    short_caption,
+    table_lines,
+)
 
 
 def test_caption_header_and_row_stand_together() -> None:
@@ -104,6 +112,36 @@ def test_caption_beside_rows_is_short() -> None:
     assert short_caption("Table 1. Baseline. Values are means.") == "Table 1. Baseline."
     assert short_caption("") == ""
     assert len(short_caption("Table 3. " + "very long " * 40)) <= 81
+
+
+def test_an_abbreviation_ends_no_caption():
+    assert short_caption("Fees from May, incl. VAT. Ask for more.") == "Fees from May, incl. VAT."
+    assert short_caption("Doses approx. Values are means.") == "Doses approx. Values are means."
+    long = f"{'Fees of a house ' * 4}from May, incl."
+    assert short_caption(f"{long} VAT and tips") == f"{long.removesuffix(', incl.')}."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Bill to: Eisenau Ltd",
+        "Delivery address: Yard 3",
+        "Eisenau Ltd, 14 Ludlow Road, Weiz",
+        "Weiz SY8 4QT",
+        "To: Ann Huber",
+        "Springfield, IL 62704",
+    ],
+)
+def test_whom_a_paper_is_for_is_no_caption(line):
+    assert is_addressee(line)
+    assert short_caption(line) == ""
+
+
+@pytest.mark.parametrize(
+    "line", ["Table 3. Bills", "Rent of 12 Months", "Billing: 2024", "Road works 2024", "Total: 5"]
+)
+def test_other_lines_may_be_captions(line):
+    assert not is_addressee(line)
 
 
 def test_row_is_read_back_with_offsets() -> None:

@@ -24,7 +24,7 @@ from preflight_rag.ingest.loaders.pdf_lines import (
     Line,
     Segment,
 )
-from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, table_lines
+from preflight_rag.text.tables import INDENT, LONGEST_CAPTION, is_addressee, table_lines
 
 if TYPE_CHECKING:
     pass
@@ -321,7 +321,7 @@ def caption_above(lines: Sequence[Line], top: int) -> str:
         line, text = lines[number], lines[number].segments[0].text
         alone = len(line.segments) == 1 and not line.is_row and len(text) <= LONGEST_CAPTION
         near = line.middle - lines[number + 1].middle <= NEAR * line.height
-        if not alone or not near or text.endswith((".", ",", ";")) or text[:1].islower():
+        if not alone or not near or text.endswith((".", ",", ";")) or text[:1].islower() or is_addressee(text):
             break
         caption = f"{text} {caption}".strip()
         if not text.startswith(("(", "$", "In ", "in ")):

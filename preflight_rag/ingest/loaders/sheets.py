@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise
 
 from preflight_rag.ingest.loaders.parts import Parts
-from preflight_rag.text.tables import INDENT, header_rows, is_error, is_figure, names_legend, table_lines
+from preflight_rag.text.size_classes import size_class
+from preflight_rag.text.tables import INDENT, header_rows, is_addressee, is_error, is_figure, names_legend, table_lines
 
 _UNNAMED = re.compile(r"(?:sheet|table|tabelle|feuil|hoja|foglio|blad|planilha|лист|工作表|シート) ?\d*", re.IGNORECASE)
 """Names that programs give; they say nothing of what a sheet holds."""
@@ -107,7 +108,7 @@ def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
             own, table = _caption(part)
             if own:
                 parts.add(own)
-            named = (about, *(each.rstrip(" .:") for each in (caption, own)))
+            named = (about, *(each.rstrip(" .:") for each in (caption, own) if not is_addressee(each)))
             short = ", ".join(dict.fromkeys(filter(None, named)))
             above = _add_table(parts, short, table, above)
         line = ""
@@ -159,7 +160,7 @@ def _stacked(block: _Block) -> list[_Block]:
         if len(above) < 2 or len(below) < 2 or sum(map(bool, first)) < 2 or is_figure(block.rows[number][0]):
             continue
         header = [place for place, cell in enumerate(below[0]) if cell]
-        is_header = len(header) > 1 and not any(is_figure(cell) for cell in below[0] if cell)
+        is_header = len(header) > 1 and not any(is_figure(cell) and not size_class(cell) for cell in below[0] if cell)
         others = header != [place for place, cell in enumerate(first) if cell]
         if is_header and others and header_rows(block.filled(below).rows) == 1:
             return [block.filled(above), *_stacked(block.filled(block.rows[number:]))]

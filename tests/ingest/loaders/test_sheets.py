@@ -165,3 +165,30 @@ def test_titles_of_charts_are_read(tmp_path: Path) -> None:
         "",
         "Chart: Thousand crowns",
     ]
+
+
+CLASSES = ("Procedure", "Up to 10 kg", "10-25 kg", "Over 25 kg")
+
+
+def test_classes_of_sizes_above_figures_name_the_columns(tmp_path: Path) -> None:
+    lists = [("Cats", "Price"), ("Spay cat", 142), ("Dental cat", 265)]
+    rows = [CLASSES, ("Spay bitch", 329, 378, 442), ("Stitch-up", 190, 205, 225), (), *lists]
+    lines = workbook(tmp_path / "a.xlsx", "Surgery", rows)
+    assert "Surgery. | Procedure: Spay bitch | Up to 10 kg: 329 | 10-25 kg: 378 | Over 25 kg: 442" in lines
+    assert "Cats: Dental cat | Price: 265" in lines
+
+
+def test_classes_above_classes_are_values(tmp_path: Path) -> None:
+    rows = [
+        ("Small", "1-5 kg", "6-9 kg", "a"),
+        ("Large", "10-25 kg", "26-40 kg", "b"),
+        ("Giant", "41-60 kg", "61+ kg", "c"),
+    ]
+    assert "Small | 1-5 kg | 6-9 kg | a" in "\n".join(workbook(tmp_path / "a.xlsx", "Sheet1", rows))
+
+
+def test_an_address_above_a_table_is_no_caption_of_its_rows(tmp_path: Path) -> None:
+    rows = [("Bill to: Eisenau Ltd, 14 Ludlow Road, Weiz",), ("Item", "Units", "Net"), ("Saw", 2, 80), ("File", 5, 35)]
+    lines = workbook(tmp_path / "a.xlsx", "Invoice", rows)
+    assert "Bill to: Eisenau Ltd, 14 Ludlow Road, Weiz" in lines
+    assert "Invoice. | Item: Saw | Units: 2 | Net: 80" in lines

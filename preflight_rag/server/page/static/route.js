@@ -44,7 +44,10 @@ export function sentence(answer, size = 4) {
   if (route.name === "metadata") return "Looked up in what is known of the document.";
   if (route.name === "abstain") return "Nothing was found that could be read.";
   if (then !== undefined) return route.name === "plain" ? "Read in one go, since reading in parts or comparing gave nothing." : escalated(route, then, size);
-  if (route.name === "plain" && !route.forced && FAR.test(first)) return "No passage that was found is near the question.";
+  if (route.name === "plain" && !route.forced && FAR.test(first)) {
+    // Rows of a table say little in the question's words: what is shown as found must not be called far from it.
+    return answer.citations?.length ? "Read in one go." : "No passage that was found is near the question.";
+  }
   if (route.name === "plain") return `Read in one go${route.forced ? AS_ASKED : `, since ${plainly(route, first)}.`}`;
   if (route.name === "map_reduce") {
     const how = `Read in ${plural(parts(route, size), "part")}`;
