@@ -204,6 +204,8 @@ EXAMPLES = [
         "DTSTART 20240108T091500",
         "fullmatch",
     ),
+    ("ingest.loaders.page_parts._HEADS_OF_LISTS", "Table of contents", "Contents of the box", "fullmatch"),
+    ("ingest.loaders.page_parts._HINTS", "left-sidebar", "catalog-info navy research"),
     ("ingest.loaders.fields._FORM", "Insured name Gabriel Diaz", "Name That Tune", "match"),
     ("ingest.loaders.fields._FILLED_IN", "BOOKING ORDER Print Date 12/15/2024", "The Year of the Flood"),
     ("ingest.loaders.formulas.WITHOUT_VALUE", b'<c r="D2"><f>B2*C2</f></c>', b'<c r="D2"><f>B2*C2</f><v>50</v></c>'),

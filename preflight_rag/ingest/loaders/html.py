@@ -15,6 +15,7 @@ from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
+from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import with_rows
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, parse_xml
@@ -172,13 +173,15 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         | _write_lists(soup)
         | _spell_out_lists(soup)
     )
-    has_tables = _write_tables(soup, report)
-    if _describe_pictures(soup, report) or has_tables or changed:
+    tables = _write_tables(soup)
+    if _describe_pictures(soup, report) or tables or changed:
         page = str(soup)
     address = _canonical(soup)
+    text = _with_footers(_main_text(page, soup), soup)
+    _count_tables(tables, text, report)
     yield file_document(
         path,
-        _with_footers(_main_text(page, soup), soup),
+        text,
         title=_title(_first(properties, "og:title"), title, heading.get_text(" ") if heading else ""),
         date=date or (iso_date(written[1]) if written else None),
         authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
@@ -343,7 +346,8 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     _write_terms(soup)
     _write_lists(soup)
     _number_items(soup)
-    _write_tables(soup, report)
+    for lines in _write_tables(soup):
+        report.table(lines)
     _describe_pictures(soup, report)
     return soup
 
@@ -690,9 +694,9 @@ def _displays(soup: BeautifulSoup) -> Iterator[tuple[Tag, str]]:
             yield element, part
 
 
-def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
-    """Replace tables of data by lines, one paragraph for each row; return whether there were any."""
-    found = False
+def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
+    """Replace tables of data by lines, one paragraph for each row; return the lines of each table."""
+    found: list[list[str]] = []
     tables = soup.find_all("table")
     layout = [table for table in tables if table.find("table")]
     targets: dict[str, Tag] = {}
@@ -718,18 +722,30 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
             caption=caption.get_text(" ", strip=True) if caption else "",
             header_rows=header or None,
         )
-        for line in report.table(lines):
+        for line in lines:
             paragraph = soup.new_tag("p")
             paragraph.string = line
             table.insert_before(paragraph)
         table.decompose()
-        found = True
+        found.append(lines)
     for table in layout if found else ():
         _write_labelled_rows(table, soup)
         # What laid out the page must not become a table around the rows.
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _count_tables(tables: list[list[str]], text: str, report: ReadReport) -> None:
+    """Count the tables and rows that a page's text has, and note those that it lacks."""
+    known = frozenset(squash(line) for line in text.split("\n"))
+    lost = 0
+    for lines in tables:
+        kept = [line for line in lines if squash(line) in known]
+        report.table(kept)
+        lost += bool(lines) and not kept
+    if lost:
+        report.leave_out("1 table" if lost == 1 else f"{lost:,} tables", "not in the main part of the page")
 
 
 def _raise_superscripts(soup: BeautifulSoup, *, has_references: bool) -> bool:
@@ -851,7 +867,7 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
     main = tidy("\n".join(_table_row(line) for line in extract.split("\n") if not _RULE.fullmatch(line)))
     visible = _visible_text(soup)
     if len(main) >= _ENOUGH_CHARACTERS and len(main) >= _ENOUGH_SHARE * len(visible):
-        return main
+        return tidy(with_lost_content(main, soup))
     return visible if len(visible) > len(main) else main
 
 
