@@ -205,6 +205,7 @@ EXAMPLES = [
         "fullmatch",
     ),
     ("ingest.loaders.page_parts._HEADS_OF_LISTS", "Table of contents", "Contents of the box", "fullmatch"),
+    ("ingest.loaders.text_tables._INTRODUCES", "Here is an (incomplete) list of the keys", "The keys"),
     ("ingest.loaders.page_parts._HINTS", "left-sidebar", "catalog-info navy research"),
     ("ingest.loaders.fields._FORM", "Insured name Gabriel Diaz", "Name That Tune", "match"),
     ("ingest.loaders.fields._FILLED_IN", "BOOKING ORDER Print Date 12/15/2024", "The Year of the Flood"),
