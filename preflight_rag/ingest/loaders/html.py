@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -70,6 +71,7 @@ _NOT_SHOWN = re.compile(
 )
 """In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINES = frozenset((*_BLOCKS.split(), "br"))
 """Elements that begin and end a line of the page's text."""
 _LEFT_OUT_OF_TEXT = frozenset((*_INVISIBLE, *_BOILERPLATE))
@@ -142,6 +144,8 @@ _DISPLAY = re.compile(
 _OWN_DISPLAY = re.compile(r"display\s{0,4}:\s{0,4}(table(?:-row|-cell)?)\s{0,4}(?:;|$)", re.IGNORECASE)
 _PARTING = frozenset((*_BLOCKS.split(), "tbody", "thead", "tfoot", "td", "th"))
 """Elements that text around them does not go on through."""
+_WITHIN_LINES_NOT = sorted((_PARTING | {"br", "img"}) - {"option", "title"})
+"""Elements that no stretch of a line has within it."""
 _LEFT_OUT = frozenset((*_INVISIBLE, *_BOILERPLATE, "del", "s", "strike")) - {"form"}
 """Elements that are left out with all that they hold; a form is one of them only by what it holds."""
 
@@ -170,6 +174,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         | _write_in_words(soup, page, report)
         | _write_boxes(soup)
         | _write_terms(soup)
+        | _part_leads(soup)
         | _write_lists(soup)
         | _spell_out_lists(soup)
     )
@@ -490,7 +495,7 @@ def _write_lists(soup: BeautifulSoup) -> bool:
         parents: list[str] = []
         outer = above[id(each)]
         while outer is not None and len(parents) < DEEPEST:
-            if len(texts[id(outer)]) > LONGEST_PARENT or outer.find(["h1", "h2", "h3", "h4", "h5", "h6"]):
+            if len(texts[id(outer)]) > LONGEST_PARENT or outer.find(_HEADINGS):
                 break
             parents.insert(0, texts[id(outer)])
             outer = above.get(id(outer))
@@ -500,6 +505,52 @@ def _write_lists(soup: BeautifulSoup) -> bool:
             first.replace_with(lead + first.lstrip())
             found = True
     return found
+
+
+def _part_leads(soup: BeautifulSoup) -> bool:
+    """Put a full stop or a blank between the paragraphs of a list's item, which is read as one line; whether any.
+
+    A heading, or a bold paragraph, of an item is not the beginning of its first sentence: "Websites. SQLite works".
+    """
+    found = False
+    for item in soup.find_all("li"):
+        strings = list(_own_strings(item))
+        owners = [_block_of(each, item) for each in strings]
+        for (text, owner), (below, other) in pairwise(zip(strings, owners, strict=True)):
+            if "pre" in (owner.name, other.name) or (owner is other and not _has_break(text, below)):
+                continue
+            before, after = text.rstrip(), below.lstrip()
+            own = [each for each, block in zip(strings, owners, strict=True) if block is owner]
+            is_lead = owner is not other and before[-1].isalnum() and own[-1] is text and _is_lead(owner, own)
+            stop = (". " if after[0].isupper() or after[0].isdigit() else ": ") if is_lead else " "
+            text.replace_with(before + stop)
+            found = True
+            for block in (owner, other):
+                # The extraction takes the blank away at the end of such an element.
+                if block.name == "div" and block.find(_WITHIN_LINES_NOT) is None:
+                    block.name = "span"
+    return found
+
+
+def _block_of(text: NavigableString, item: Tag) -> Tag:
+    """Return the block element of a list's item that a text is directly in."""
+    return next((each for each in text.parents if each is item or each.name in _PARTING), item)
+
+
+def _has_break(text: NavigableString, below: NavigableString) -> bool:
+    """Return whether a line ends between two texts."""
+    for each in text.next_elements:
+        if each is below:
+            return False
+        if getattr(each, "name", None) == "br":
+            return True
+    return False
+
+
+def _is_lead(block: Tag, texts: Sequence[NavigableString]) -> bool:
+    """Return whether a block with some texts is a heading by its name, or since all of them are bold."""
+    is_bold = all(any(each.name in ("b", "strong") for each in text.parents) for text in texts)
+    return block.name in _HEADINGS or (is_bold and sum(map(len, texts)) <= LONGEST_PARENT)
 
 
 def _spell_out_lists(soup: BeautifulSoup) -> bool:

@@ -126,3 +126,32 @@ def test_a_table_that_is_left_out_is_noted(tmp_path: Path) -> None:
     assert report is not None
     assert "tables" not in report.counts
     assert report.left_out == [("1 table", "not in the main part of the page")]
+
+
+@pytest.mark.parametrize(
+    ("item", "line"),
+    [
+        ("<p><b>Websites</b></p><p>It works for small ones.</p>", "Websites. It works for small ones."),
+        ("<p><b>Websites</b><p>\n<p>It works for small ones.</p>", "Websites. It works for small ones."),
+        ("<b>Websites</b>\n<p>It works for small ones.</p>", "Websites. It works for small ones."),
+        ("<p><b>Websites</b></p><p>small ones only</p>", "Websites: small ones only"),
+        ("<p><b>Websites?</b></p><p>It works for small ones.</p>", "Websites? It works for small ones."),
+        ("<p>It is small.</p><p>It works.</p>", "It is small. It works."),
+        ("<p>See the <b>Rules</b></p><p>They are short.</p>", "See the Rules They are short."),
+        ("14 Ludlow Road<br>Tanfield", "14 Ludlow Road Tanfield"),
+        ("<b>Websites</b> work well", "Websites work well"),
+    ],
+)
+def test_the_heading_of_an_item_is_parted_from_its_text(tmp_path: Path, item: str, line: str) -> None:
+    text = load_page(
+        tmp_path, f"<h1>Uses</h1>{INTRO}<ul><li>{item}</li><li>Another item of the list.</li></ul>{SECTIONS}"
+    ).text
+    assert f"- {line}" in text.split("\n")
+
+
+@pytest.mark.parametrize("tag", ["h3", "div"])
+def test_blocks_of_an_item_that_lays_out_a_page_are_parted(tmp_path: Path, tag: str) -> None:
+    item = f"<li><{tag}>Websites</{tag}><div>It works for small ones, as many say.</div></li>"
+    text = load_page(tmp_path, f"<h1>Uses</h1>{INTRO}<ul>{item}</ul>{SECTIONS}").text
+    assert "WebsitesIt" not in text
+    assert "It works for small ones, as many say." in text
