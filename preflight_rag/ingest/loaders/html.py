@@ -144,6 +144,8 @@ _DISPLAY = re.compile(
 _OWN_DISPLAY = re.compile(r"display\s{0,4}:\s{0,4}(table(?:-row|-cell)?)\s{0,4}(?:;|$)", re.IGNORECASE)
 _PARTING = frozenset((*_BLOCKS.split(), "tbody", "thead", "tfoot", "td", "th"))
 """Elements that text around them does not go on through."""
+_MOST_SIBLINGS = 1_000
+"""Texts and elements beside a text of a list's item that is parted from the next one; a guess."""
 _WITHIN_LINES_NOT = sorted((_PARTING | {"br", "img"}) - {"option", "title"})
 """Elements that no stretch of a line has within it."""
 _LEFT_OUT = frozenset((*_INVISIBLE, *_BOILERPLATE, "del", "s", "strike")) - {"form"}
@@ -514,13 +516,17 @@ def _part_leads(soup: BeautifulSoup) -> bool:
     """
     found = False
     for item in soup.find_all("li"):
-        strings = list(_own_strings(item))
+        # To put one text in the place of another takes as long as it has siblings.
+        strings = [each for each in _own_strings(item) if each.parent and len(each.parent.contents) <= _MOST_SIBLINGS]
         owners = [_block_of(each, item) for each in strings]
+        texts: dict[int, list[NavigableString]] = {}
+        for each, block in zip(strings, owners, strict=True):
+            texts.setdefault(id(block), []).append(each)
         for (text, owner), (below, other) in pairwise(zip(strings, owners, strict=True)):
             if "pre" in (owner.name, other.name) or (owner is other and not _has_break(text, below)):
                 continue
             before, after = text.rstrip(), below.lstrip()
-            own = [each for each, block in zip(strings, owners, strict=True) if block is owner]
+            own = texts[id(owner)]
             is_lead = owner is not other and before[-1].isalnum() and own[-1] is text and _is_lead(owner, own)
             stop = (". " if after[0].isupper() or after[0].isdigit() else ": ") if is_lead else " "
             text.replace_with(before + stop)

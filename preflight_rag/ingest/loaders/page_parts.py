@@ -171,36 +171,49 @@ def _find(blocks: list[_Block], lines: list[str]) -> None:
 
     The long ones that stand once, in the order of the page, part the extract; the others are looked for between these.
     """
-    whole = "".join(lines)
+    extract = _Extract("".join(lines))
     times = Counter(block.squashed for block in blocks)
-    single = [block for block in blocks if len(block.squashed) >= _LONG and times[block.squashed] == 1]
     places: list[tuple[int, _Block]] = []
-    looked_through = 0
-    for block in single:
-        # What there is no time to look for counts as found.
-        at = whole.find(block.squashed) if looked_through <= _MOST_LOOKED_THROUGH else -2
-        looked_through += len(whole) if at < 0 else at
-        block.is_kept = at != -1
-        if at >= 0:
-            places.append((at, block))
+    for block in blocks:
+        if len(block.squashed) >= _LONG and times[block.squashed] == 1:
+            at = extract.find(block.squashed)
+            block.is_kept = at is not None
+            if at is not None and at >= 0:
+                places.append((at, block))
     for at, block in _in_order(places):
         block.end = at + len(block.squashed)
     known = frozenset(lines)
     start = 0
     for first, last in _runs(blocks):
-        end = len(whole) if last == len(blocks) else blocks[last].end - len(blocks[last].squashed)
+        end = len(extract.text) if last == len(blocks) else blocks[last].end - len(blocks[last].squashed)
         for block in blocks[first:last]:
-            at = -1 if block.is_kept else whole.find(block.squashed, start, end)
-            if at >= 0:
+            at = None if block.is_kept else extract.find(block.squashed, start, end)
+            if at is not None and at >= 0:
                 block.end = start = at + len(block.squashed)
-            block.is_kept |= at >= 0 or block.squashed in known
+            block.is_kept |= at is not None or block.squashed in known
         start = end if last == len(blocks) else blocks[last].end
     for block in blocks:
         if not block.is_kept and not is_row(block.text):
-            block.is_kept = any(part in whole for part in _halves(block)) or (
-                block.element.name == "pre"
-                and any(squash(line) in known for line in block.text.split("\n") if squash(line))
+            lines_of_code = block.text.split("\n") if block.element.name == "pre" else []
+            block.is_kept = any(extract.find(part) is not None for part in _halves(block)) or any(
+                squashed in known for squashed in map(squash, lines_of_code) if squashed
             )
+
+
+@dataclass
+class _Extract:
+    """The letters and digits of an extract, and how many of them may still be looked through."""
+
+    text: str
+    left: int = _MOST_LOOKED_THROUGH
+
+    def find(self, words: str, start: int = 0, end: int | None = None) -> int | None:
+        """Return where some words are; None if nowhere, -1 if there is no time to look: they count as found."""
+        if self.left <= 0:
+            return -1
+        at = self.text.find(words, start, len(self.text) if end is None else end)
+        self.left -= (len(self.text) if end is None else end) - start if at < 0 else at - start
+        return at if at >= 0 else None
 
 
 def _halves(block: _Block) -> list[str]:
