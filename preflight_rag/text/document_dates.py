@@ -11,9 +11,13 @@ from functools import lru_cache
 from preflight_rag.text.dates import MONTH, SEASONS, YEAR, PartialDate, known_date
 
 HEAD, OPENING, TAIL = 6_000, 1_500, 3_000
+FIRST_LINES = 600
+"""Characters at the beginning of a document in which it says from when on it is valid; a guess."""
 BEFORE, AFTER = 160, 160
 CALLED = 200
 """Characters at the beginning of a document in which the word "receipt" or the like is looked for; a guess."""
+SENTENCE = 600
+"""Characters before a date in which its sentence begins; a guess."""
 EARLIEST_YEAR, AHEAD = 1800, 31
 
 _WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s++)?"
@@ -75,6 +79,28 @@ _ADOPTED = _pattern(
     rf"{_START}(?:approved|adopted|agreed|ratified|edition)(?: by [^.\n|]{{3,60}}?)?(?: on| of)? ?(?:\n[ \t]*)?"
     rf"(?P<date>{_DAYS}|{MONTH} {YEAR}(?!\d))"
 )
+_VERSION_NAMED = (
+    r"\b(?:version|edition|release|revision|rev\.?|v\.?) ?(?P<number>\d{1,4}(?:\.\d{1,4}){0,3})(?![\d.]*\d)"
+)
+_NUMBERED = _pattern(
+    rf"{_VERSION_NAMED}(?!\s{{1,3}}{MONTH})[ \t]?[,:(\u2013-]?\s{{0,3}}"
+    r"(?:(?:was |is )?(?:ratified|adopted|approved|agreed|published|released|issued|dated|effective|in force|of)"
+    rf"(?: by [^.\n|]{{3,60}}?)?\s{{1,3}}(?:on |of |from |in )?)?\(?(?P<date>{_DAYS}|{MONTH} {YEAR}(?!\d))"
+)
+"""A version and when it was made: "Version 1.9 ratified on March 26th, 2022"."""
+_VERSION = _pattern(_VERSION_NAMED)
+_OTHER_VERSION = re.compile(
+    r"\b(?:supersed|replac(?:es|ed|ing)\b|obsolet|(?:previous|earlier|former|old) (?:version|edition|one)|"
+    r"(?:in place|instead) of\b)",
+    re.IGNORECASE,
+)
+"""Behind these words, up to the sentence's end, dates are those of what the document stands in the place of."""
+_SENTENCE_END = re.compile(r"[.!?][\"')\]]?\s|\n[ \t]*\n|\|")
+_VALID = _pattern(
+    rf"(?:{_START}|, |[\u2013\u2014-] )(?:(?:these |this |the )?[a-z]{{3,20}} (?:is |are )?)?"
+    r"(?:valid|in force|in effect|effective|applicable|applies|apply)(?: (?:as (?:of|from)|from|since|date|on))? ?:? ?"
+    rf"(?:\n[ \t]*)?(?P<date>{_DAYS}|{MONTH} {YEAR}(?!\d))"
+)
 _HISTORY = _pattern(
     rf"{_START}(?:accepted(?: for publication)?|(?:last |page last )?(?:updated|modified|revised|reviewed)"
     rf"|received in revised form){_GAP}(?P<date>{_MONTH_OR_DAY})"
@@ -93,7 +119,7 @@ class FoundDate:
     Attributes:
         date: The date.
         where: Why it counts as the document's: "published", "stamp", "name", "line", "dateline", "adopted", "period",
-            "history" or "copyright".
+            "version", "valid", "history" or "copyright".
         quote: The words that were read.
     """
 
@@ -109,8 +135,8 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
     text is mostly another thing's. In this order: a publication label (`Published: ...`, `Filed ...`, `Invoice date`),
     the "Date:" of a receipt or memorandum, the date of an order or a meeting, a preprint's stamp, an ISO date in the
     title, the file name or the web address, a line that is only a date (if the opening has one such line), a dateline,
-    the period that a report covers, the latest of the history (`Accepted`, `Last updated`), when it was received, and
-    the only year of its copyright.
+    when its version, or it, was adopted, from when on it is valid, the period that a report covers, the latest of the
+    history (`Accepted`, `Last updated`), when it was received, and the only year of its copyright.
     """
     head, tail = text[:HEAD], text[max(HEAD, len(text) - TAIL) :]
     return (
@@ -121,7 +147,9 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
         or _named(title, url)
         or _alone(head[:OPENING])
         or _first("dateline", _DATELINE, head)
+        or _of_version(head[:OPENING], title)
         or _latest("adopted", _ADOPTED, head[:OPENING])
+        or _only("valid", _VALID, head[:FIRST_LINES])
         or _first("period", _PERIOD, head)
         or _latest("history", _HISTORY, head, tail)
         or _first("history", _RECEIVED, head, tail)
@@ -150,8 +178,32 @@ def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> 
         for start, end in _windows(stretch):
             for match in pattern.finditer(stretch, start, end):
                 words = next(part for part in match.groupdict().values() if part)
-                if (found := _plausible(words)) and not (where == "line" and _is_event(stretch, match.start())):
+                is_others = _is_of_another(stretch, match) or (where == "line" and _is_event(stretch, match.start()))
+                if (found := _plausible(words)) and not is_others:
                     yield FoundDate(found, where, " ".join(match.group().split()))
+
+
+def _of_version(opening: str, title: str) -> FoundDate | None:
+    """Return the date of the version that a document is, if it gives dates of versions.
+
+    Which one it is says its title or first line; without that, lines begin with one alone.
+    """
+    own = set(_VERSION.findall(f"{title}\n{opening.lstrip().partition(chr(10))[0]}"))
+    found: list[FoundDate] = []
+    for match in _NUMBERED.finditer(opening):
+        begins_line = not opening[: match.start()].rpartition("\n")[2].strip(" \t#>*_-")
+        is_own = match["number"] in own if own else begins_line
+        if is_own and not _is_of_another(opening, match) and (stated := _plausible(match["date"])):
+            found.append(FoundDate(stated, "version", " ".join(match.group().split())))
+    return found[0] if len({each.date for each in found}) == 1 else None
+
+
+def _is_of_another(stretch: str, match: re.Match[str]) -> bool:
+    """Return whether a date is said of what the document stands in the place of, such as an earlier version."""
+    if match.group()[0] in ".|;":
+        return False
+    before = stretch[max(0, match.start() - SENTENCE) : match.start()]
+    return _OTHER_VERSION.search(_SENTENCE_END.split(before)[-1]) is not None
 
 
 def _is_event(stretch: str, start: int) -> bool:

@@ -29,7 +29,29 @@ STATED = [
     ("Plans change.\n" * 700 + "Last updated: March 2019", "2019-03", "history"),
     ("A page of words\n" * 5 + "Copyright \u00a9 2018 The Authors.", "2018", "copyright"),
 ]
+STATED += [
+    ("Prices of the stall\nValid from 15 June 2025\nApple pie 4", "2025-06-15", "valid"),
+    ("Fees 2025, in force from 1 March 2025\n\nA visit is 30 pounds.", "2025-03-01", "valid"),
+    ("Terms\nThese terms apply from 3 May 2024. They are short.", "2024-05-03", "valid"),
+    ("Terms\nEffective date: May 3, 2024", "2024-05-03", "valid"),
+    ("Rules (v1.9)\n\nVersion 1.9 ratified on March 26th, 2022.\n\nText", "2022-03-26", "version"),
+    ("Rules\n\nVersion 2 of 12 May 2024\nText", "2024-05-12", "version"),
+    ("Rules, version 1.1\n\nVersion 1.0, 2 May 2019\nVersion 1.1, 4 June 2020\n", "2020-06-04", "version"),
+]
+CONSTITUTION = """   Version 1.9 ratified on March 26th, 2022.
+
+   Supersedes Version 1.8 ratified on January 28th, 2022, Version 1.7
+   ratified on August 14th, 2016, Version 1.6 ratified on December 13th,
+   2015, and Version 1.0 ratified on December 2nd, 1998.
+"""
 SILENT = [
+    CONSTITUTION.split("\n\n")[1],
+    f"Rules (v2.0)\n\n{CONSTITUTION}",
+    "Rules, version 1.2\n\nVersion 1.0, 2 May 2019\nVersion 1.1, 4 June 2020\n",
+    "Rules\n\nVersion 1.0, 2 May 2019\nVersion 1.1, 4 June 2020\n",
+    "Rules of the house\nThis paper replaces the one\nadopted on 3 May 2019.",
+    "The pass that we sold was valid from 3 May 2019 for all.",
+    "Prices\nValid from 3 May 2019\nOf the shop\nValid from 4 May 2020",
     "Minutes\n\nThe chair said that the plan had been approved on 14 May 2024 by all.",
     "As reported in World J Surg 2010;34:1203-13, recurrence was rare.",
     "On September 11, 2001, four aeroplanes were hijacked.",
@@ -54,6 +76,17 @@ def test_the_date_that_a_document_states(text, expected, where):
     found = find_date(text)
     assert (str(found.date), found.where) == (expected, where)
     assert expected[:4] in found.quote
+
+
+def test_the_date_of_a_constitution_is_that_of_its_version():
+    title = "Constitution for the Debian Project (v1.9)"
+    assert str(find_date(f"{title}\n\n{CONSTITUTION}").date) == "2022-03-26"
+    assert str(find_date(CONSTITUTION, title=title).date) == "2022-03-26"
+    assert str(find_date(f"Constitution\n\n{CONSTITUTION}").date) == "2022-03-26"
+
+
+def test_a_press_release_on_a_day_is_no_version():
+    assert find_date("Press release 7 May 2024\n\nThe shop is open.") is None
 
 
 @pytest.mark.parametrize("text", SILENT)

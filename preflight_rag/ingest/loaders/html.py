@@ -6,6 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -15,6 +16,7 @@ from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
+from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import with_rows
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, parse_xml
@@ -69,6 +71,7 @@ _NOT_SHOWN = re.compile(
 )
 """In a `style` attribute: a browser shows nothing of the element. "display: none" is one, "display: block" is none."""
 _BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINES = frozenset((*_BLOCKS.split(), "br"))
 """Elements that begin and end a line of the page's text."""
 _LEFT_OUT_OF_TEXT = frozenset((*_INVISIBLE, *_BOILERPLATE))
@@ -141,6 +144,10 @@ _DISPLAY = re.compile(
 _OWN_DISPLAY = re.compile(r"display\s{0,4}:\s{0,4}(table(?:-row|-cell)?)\s{0,4}(?:;|$)", re.IGNORECASE)
 _PARTING = frozenset((*_BLOCKS.split(), "tbody", "thead", "tfoot", "td", "th"))
 """Elements that text around them does not go on through."""
+_MOST_SIBLINGS = 1_000
+"""Texts and elements beside a text of a list's item that is parted from the next one; a guess."""
+_WITHIN_LINES_NOT = sorted((_PARTING | {"br", "img"}) - {"option", "title"})
+"""Elements that no stretch of a line has within it."""
 _LEFT_OUT = frozenset((*_INVISIBLE, *_BOILERPLATE, "del", "s", "strike")) - {"form"}
 """Elements that are left out with all that they hold; a form is one of them only by what it holds."""
 
@@ -169,16 +176,19 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         | _write_in_words(soup, page, report)
         | _write_boxes(soup)
         | _write_terms(soup)
+        | _part_leads(soup)
         | _write_lists(soup)
         | _spell_out_lists(soup)
     )
-    has_tables = _write_tables(soup, report)
-    if _describe_pictures(soup, report) or has_tables or changed:
+    tables = _write_tables(soup)
+    if _describe_pictures(soup, report) or tables or changed:
         page = str(soup)
     address = _canonical(soup)
+    text = _with_footers(_main_text(page, soup), soup)
+    _count_tables(tables, text, report)
     yield file_document(
         path,
-        _with_footers(_main_text(page, soup), soup),
+        text,
         title=_title(_first(properties, "og:title"), title, heading.get_text(" ") if heading else ""),
         date=date or (iso_date(written[1]) if written else None),
         authors=next((names for key in _AUTHORS if (names := _names(properties.get(key, [])))), ()),
@@ -343,7 +353,8 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     _write_terms(soup)
     _write_lists(soup)
     _number_items(soup)
-    _write_tables(soup, report)
+    for lines in _write_tables(soup):
+        report.table(lines)
     _describe_pictures(soup, report)
     return soup
 
@@ -486,7 +497,7 @@ def _write_lists(soup: BeautifulSoup) -> bool:
         parents: list[str] = []
         outer = above[id(each)]
         while outer is not None and len(parents) < DEEPEST:
-            if len(texts[id(outer)]) > LONGEST_PARENT or outer.find(["h1", "h2", "h3", "h4", "h5", "h6"]):
+            if len(texts[id(outer)]) > LONGEST_PARENT or outer.find(_HEADINGS):
                 break
             parents.insert(0, texts[id(outer)])
             outer = above.get(id(outer))
@@ -496,6 +507,56 @@ def _write_lists(soup: BeautifulSoup) -> bool:
             first.replace_with(lead + first.lstrip())
             found = True
     return found
+
+
+def _part_leads(soup: BeautifulSoup) -> bool:
+    """Put a full stop or a blank between the paragraphs of a list's item, which is read as one line; whether any.
+
+    A heading, or a bold paragraph, of an item is not the beginning of its first sentence: "Websites. SQLite works".
+    """
+    found = False
+    for item in soup.find_all("li"):
+        # To put one text in the place of another takes as long as it has siblings.
+        strings = [each for each in _own_strings(item) if each.parent and len(each.parent.contents) <= _MOST_SIBLINGS]
+        owners = [_block_of(each, item) for each in strings]
+        texts: dict[int, list[NavigableString]] = {}
+        for each, block in zip(strings, owners, strict=True):
+            texts.setdefault(id(block), []).append(each)
+        for (text, owner), (below, other) in pairwise(zip(strings, owners, strict=True)):
+            if "pre" in (owner.name, other.name) or (owner is other and not _has_break(text, below)):
+                continue
+            before, after = text.rstrip(), below.lstrip()
+            own = texts[id(owner)]
+            is_lead = owner is not other and before[-1].isalnum() and own[-1] is text and _is_lead(owner, own)
+            stop = (". " if after[0].isupper() or after[0].isdigit() else ": ") if is_lead else " "
+            text.replace_with(before + stop)
+            found = True
+            for block in (owner, other):
+                # The extraction takes the blank away at the end of such an element.
+                if block.name == "div" and block.find(_WITHIN_LINES_NOT) is None:
+                    block.name = "span"
+    return found
+
+
+def _block_of(text: NavigableString, item: Tag) -> Tag:
+    """Return the block element of a list's item that a text is directly in."""
+    return next((each for each in text.parents if each is item or each.name in _PARTING), item)
+
+
+def _has_break(text: NavigableString, below: NavigableString) -> bool:
+    """Return whether a line ends between two texts."""
+    for each in text.next_elements:
+        if each is below:
+            return False
+        if getattr(each, "name", None) == "br":
+            return True
+    return False
+
+
+def _is_lead(block: Tag, texts: Sequence[NavigableString]) -> bool:
+    """Return whether a block with some texts is a heading by its name, or since all of them are bold."""
+    is_bold = all(any(each.name in ("b", "strong") for each in text.parents) for text in texts)
+    return block.name in _HEADINGS or (is_bold and sum(map(len, texts)) <= LONGEST_PARENT)
 
 
 def _spell_out_lists(soup: BeautifulSoup) -> bool:
@@ -690,9 +751,9 @@ def _displays(soup: BeautifulSoup) -> Iterator[tuple[Tag, str]]:
             yield element, part
 
 
-def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
-    """Replace tables of data by lines, one paragraph for each row; return whether there were any."""
-    found = False
+def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
+    """Replace tables of data by lines, one paragraph for each row; return the lines of each table."""
+    found: list[list[str]] = []
     tables = soup.find_all("table")
     layout = [table for table in tables if table.find("table")]
     targets: dict[str, Tag] = {}
@@ -718,18 +779,30 @@ def _write_tables(soup: BeautifulSoup, report: ReadReport) -> bool:
             caption=caption.get_text(" ", strip=True) if caption else "",
             header_rows=header or None,
         )
-        for line in report.table(lines):
+        for line in lines:
             paragraph = soup.new_tag("p")
             paragraph.string = line
             table.insert_before(paragraph)
         table.decompose()
-        found = True
+        found.append(lines)
     for table in layout if found else ():
         _write_labelled_rows(table, soup)
         # What laid out the page must not become a table around the rows.
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _count_tables(tables: list[list[str]], text: str, report: ReadReport) -> None:
+    """Count the tables and rows that a page's text has, and note those that it lacks."""
+    known = frozenset(squash(line) for line in text.split("\n"))
+    lost = 0
+    for lines in tables:
+        kept = [line for line in lines if squash(line) in known]
+        report.table(kept)
+        lost += bool(lines) and not kept
+    if lost:
+        report.leave_out("1 table" if lost == 1 else f"{lost:,} tables", "not in the main part of the page")
 
 
 def _raise_superscripts(soup: BeautifulSoup, *, has_references: bool) -> bool:
@@ -851,7 +924,7 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
     main = tidy("\n".join(_table_row(line) for line in extract.split("\n") if not _RULE.fullmatch(line)))
     visible = _visible_text(soup)
     if len(main) >= _ENOUGH_CHARACTERS and len(main) >= _ENOUGH_SHARE * len(visible):
-        return main
+        return tidy(with_lost_content(main, soup))
     return visible if len(visible) > len(main) else main
 
 

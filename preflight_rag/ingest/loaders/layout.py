@@ -12,6 +12,9 @@ from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.tables import is_row
 
 HYPHEN = "\ufffe"
+_PRINTED_HYPHEN = "\u2010"
+"""The hyphen that typesetters of manuals put where they part a word."""
+_HYPHENS = (HYPHEN, "-", _PRINTED_HYPHEN)
 
 _LIST_ITEM = re.compile(r"(?:[-*+•·‣◦▪●■○–—➢✓]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\(?[ivx]{1,4}[.)])\s")
 _TERMINAL = re.compile(r"[.!?:;。！？؟][\"'”’»)\]]*\d{0,3}$")
@@ -20,7 +23,13 @@ _OPEN_END = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
-_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_PARTED = re.compile(r"[^\W\d_]\u2010$")
+_HYPHEN_WITHIN = re.compile(r"\w\u2010\w")
+_OWN_HYPHENS = re.compile(r"-|/|www\.|[^\s/]{0,20}://")
+"""How an option, a path or an address begins, in which a hyphen at a line's end is a sign of its own."""
+_OPENED_ADDRESS = re.compile(r"<(?:https?|ftp)://[^\s<>]*$")
+_CLOSED_ADDRESS = re.compile(r"\s*([^\s<>]+>\S*)")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
 """The line of marks under a heading of a plain text, or one that parts it; a dash of prose has three at most."""
 _NEIGHBOURS = 8
@@ -38,8 +47,8 @@ def vocabulary(lines: Sequence[str]) -> Counter[str]:
     for line in lines:
         words = _WORD.findall(line)
         kept = words[1:] if broken else words
-        broken = line.endswith((HYPHEN, "-"))
-        counts.update(word.casefold() for word in (kept[:-1] if broken else kept))
+        broken = line.endswith(_HYPHENS)
+        counts.update(word.casefold().replace(_PRINTED_HYPHEN, "-") for word in (kept[:-1] if broken else kept))
     return counts
 
 
@@ -70,7 +79,7 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
             separator = None
         if separator is None:
             joined.append([line])
-        elif previous.endswith((HYPHEN, "-")) and separator == "":
+        elif previous.endswith(_HYPHENS) and separator == "":
             last = joined[-1].pop()
             joined[-1] += [last[:-_LONGEST_WORD], _dehyphenated(last[-_LONGEST_WORD:], line, known)]
         else:
@@ -110,7 +119,8 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
         return ""
     ends = _TERMINAL.search(previous) is not None
     if line[0].islower() and not ends:
-        return "" if previous.endswith("-") and len(previous) > 1 and previous[-2].isalpha() else " "
+        is_broken = previous.endswith(("-", _PRINTED_HYPHEN)) and len(previous) > 1 and previous[-2].isalpha()
+        return "" if is_broken else " "
     if not ends and _OPEN_END.search(previous) and len(previous) > width / 3:
         return " "
     if is_table_row(line) or (_is_title_case(previous) and not _is_title_case(line)):
@@ -132,6 +142,8 @@ def _width(lines: Sequence[str], index: int) -> float:
 
 def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
     """Return two parts of a word joined, with a hyphen if the document writes it so elsewhere."""
+    if left.endswith("-") and _OWN_HYPHENS.match(left.split()[-1]):
+        return left + right
     left = left[:-1]
     head = re.search(r"(?<![^\W\d_])[^\W\d_]*+$", left)
     tail = re.match(r"[^\W\d_]*", right)
@@ -143,6 +155,38 @@ def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
         return left + ("-" if parted > whole else "") + right
     both = known[first.casefold()] > 0 and known[second.casefold()] > 0 and len(first) > 2 and len(second) > 3
     return left + ("-" if both else "") + right
+
+
+def with_whole_words(lines: Sequence[str]) -> list[str]:
+    """Return lines of a text with the words and addresses whole that a typesetter parted at the ends of lines.
+
+    A word is parted where U+2010 ends a line, an address where its angle bracket is closed on the next one; the rest
+    of it moves up, and the other lines stay as they are.
+    """
+    found: list[str] = list(lines)
+    # Where the sign stands only at the ends of lines, it is no part of any word.
+    is_within = any(_HYPHEN_WITHIN.search(line) for line in lines)
+    known = vocabulary([line.rstrip() for line in lines])
+    used_up: set[int] = set()
+    for number, below in enumerate(lines[1:]):
+        line = found[number].rstrip()
+        if is_row(line) or is_row(below):
+            continue
+        indent = below[: len(below) - len(below.lstrip())]
+        if _OPENED_ADDRESS.search(line) and (closed := _CLOSED_ADDRESS.match(below)):
+            found[number] = line + closed[1]
+            rest = below[closed.end() :].lstrip()
+        elif _PARTED.search(line) and below.lstrip()[:1].isalpha():
+            tail, _, rest = below.lstrip().partition(" ")
+            is_soft = not is_within and not tail[0].isupper()
+            near = line[-_LONGEST_WORD:]
+            found[number] = line[: -len(near)] + (near[:-1] + tail if is_soft else _dehyphenated(near, tail, known))
+        else:
+            continue
+        found[number + 1] = indent + rest.lstrip()
+        if not rest.strip():
+            used_up.add(number + 1)
+    return [line for number, line in enumerate(found) if number not in used_up]
 
 
 def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:

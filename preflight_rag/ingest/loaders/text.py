@@ -21,7 +21,7 @@ from preflight_rag.ingest.loaders.fields import (
 )
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.html import readable_text
-from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary
+from preflight_rag.ingest.loaders.layout import is_hard_wrapped, paragraphs, vocabulary, with_whole_words
 from preflight_rag.ingest.loaders.nested_lists import with_parents
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import heading_at, with_rows
@@ -75,7 +75,7 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     marked = heading_at(first, 1 if is_framed else 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
     title = title or _title_line([line.strip() for line in text.split("\n")])
-    lines = with_rows(_with_causes([_with_boxes(line) for line in text.split("\n")]))
+    lines = with_whole_words(with_rows(_with_causes([_with_boxes(line) for line in text.split("\n")])))
     if path.suffix.lower() == ".rst":
         lines = [line if is_row(line) else _SUPERSCRIPT.sub(_raised, line) for line in lines]
     text = tidy("\n".join(with_parents(lines)))

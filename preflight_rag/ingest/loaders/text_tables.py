@@ -9,7 +9,7 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile, zip_longest
 
 from preflight_rag.text.legends import with_note
 from preflight_rag.text.log_lines import is_code, is_log_line
@@ -45,6 +45,24 @@ _MOST_NAMES = 3
 """Lines of a header that a rule parts from the rows; a guess."""
 _HEADER_AND_ROWS = 2
 """Bands of a table that a database prints: its header, and all rows below one rule."""
+_SENTENCE_END = re.compile(r"(?<=[^\W\d_][.!?])\s+|(?<=[)\]\"'][.!?])\s+")
+_CAPTION_LINES = 4
+"""Lines above a table's last one over which the sentence that introduces it may go."""
+_INTRODUCES = re.compile(
+    r"^(?:here|below|this|the following|following) (?:is|are) (?:an?|the|some)? ?(?:\([^()]{1,40}\) )?"
+    r"(?:(?:list|table|overview|summary) of (?:the )?)?",
+    re.IGNORECASE,
+)
+_INTRODUCED_BY = re.compile(r"\s(?:is|are|was|were|as follows|(?:is|are) (?:as follows|these))$", re.IGNORECASE)
+"""How a sentence says that a table follows: "Here is a list of", "are as follows"; the rest is the table's name."""
+_RUN = re.compile(r"\S+(?: \S+)*")
+"""Words with single blanks between them."""
+_HAS_FIGURE = re.compile(r"\d")
+_FIGURE = re.compile(r"[-+£$€]?\d[\d.,]{0,12}%?")
+_DEEPER = 3
+"""Blanks by which the rows of a table stand deeper than the sentence that introduces it directly above."""
+_TAB = 8
+"""Characters from one stop of the tabulator to the next, as printers, terminals and `man` have them."""
 _LEAST_ROWS = 3
 _SHORT_CELL = 40
 """Mean characters of a cell of columns that no line rules off: longer ones are prose. Both are guesses."""
@@ -102,9 +120,20 @@ def heading_at(lines: Sequence[str], at: int) -> str:
 
 def _caption_above(found: Sequence[str]) -> str:
     """Return the caption on the line directly above a table: "Table 2: Prices", ".Prices" or "Prices:"."""
-    line = next((line.strip() for line in reversed(found[-2:]) if line.strip()), "")
-    named = re.match(r"(?:\*\*)?(?:table|tabelle|tab\.)\s", line, re.IGNORECASE) or line.endswith(":")
-    return line.strip("*_: ") if named and 1 < len(line) <= LONGEST_CAPTION and not is_row(line) else ""
+    at = next((at for at in range(len(found) - 1, max(len(found) - 3, -1), -1) if found[at].strip()), -1)
+    line = found[at].strip() if at >= 0 else ""
+    if re.match(r"(?:\*\*)?(?:table|tabelle|tab\.)\s", line, re.IGNORECASE):
+        return line.strip("*_: ") if len(line) <= LONGEST_CAPTION and not is_row(line) else ""
+    if not line.endswith(":") or is_row(line):
+        return ""
+    # The last sentence may have begun on the lines above.
+    line = _SENTENCE_END.split(line)[-1]
+    for above in reversed(found[max(0, at - _CAPTION_LINES) : at] if found[at].strip().endswith(line) else []):
+        if not line[:1].islower() or not above.strip() or is_row(above):
+            break
+        line = f"{_SENTENCE_END.split(above.strip())[-1]} {line}"
+    named = _INTRODUCED_BY.sub("", _INTRODUCES.sub("", line.strip("*_: ")))
+    return named if 1 < len(named) <= LONGEST_CAPTION else ""
 
 
 def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
@@ -289,12 +318,13 @@ def _ruled(lines: Sequence[str], at: int) -> _Found | None:
     """Return a table whose columns are marked by a line of dashes or equals signs."""
     framed = _RULER.fullmatch(lines[at]) is not None
     place = at if framed else at + 1
-    starts = [match.start() for match in re.finditer(r"[=-]+", lines[place])]
+    columns = [match.span() for match in re.finditer(r"[=-]+", lines[place].expandtabs(_TAB))]
+    starts = [start for start, _ in columns]
     rulers = [place]
     end = place + 1
-    rows: list[tuple[int, list[str]]] = []
+    printed: list[tuple[int, str]] = [] if framed else [(at, lines[at].expandtabs(_TAB))]
     while end < len(lines):
-        line = lines[end]
+        line = lines[end].expandtabs(_TAB)
         if _RULER.fullmatch(line):
             rulers.append(end)
         elif not line.strip():
@@ -303,21 +333,46 @@ def _ruled(lines: Sequence[str], at: int) -> _Found | None:
             if not more:
                 break
         else:
-            rows.append((end, _cut(line, starts)))
+            printed.append((end, line))
         end += 1
     if framed and len(rulers) < 2:
         return None
-    above = [] if framed else [_cut(lines[at], starts)]
-    header = len(above)
+    header = 0 if framed else 1
     if framed and len(rulers) > 2:
-        header = sum(1 for number, _ in rows if number < rulers[1])
-    grid = above + [row for _, row in rows]
-    grid = _with_continued(grid, header)
-    if len(grid) < 2 or len(starts) < 2:
+        header = sum(1 for number, _ in printed if number < rulers[1])
+    parted = [_parted(line, columns, spans=number < header) for number, (_, line) in enumerate(printed)]
+    grid = _with_continued([row for row in parted if row is not None], header)
+    if None in parted or len(grid) < 2 or len(starts) < 2:
         return None
     if header > 1:
         grid, header = [_stacked(grid[:header]), *grid[header:]], 1
     return _Found(grid, header or None, end)
+
+
+def _parted(line: str, columns: Sequence[tuple[int, int]], *, spans: bool) -> list[str] | None:
+    """Return the cells of a line below a ruler; None if a text goes over the beginning of a column.
+
+    Args:
+        line: The line, without tabs.
+        columns: Where the ruler's parts begin and end.
+        spans: Whether a text over the beginning of a column stands for both columns, as in the lines of a header.
+    """
+    starts = [start for start, _ in columns]
+    texts = [(match.start(), match.end(), match[0]) for match in _RUN.finditer(line)]
+    crossed = [place for place in starts[1:] if any(left < place < right for left, right, _ in texts)]
+    if crossed and len(texts) == len(starts):
+        return [text for _, _, text in texts]
+    # A single blank before the beginning parts columns only where the ruler's parts are so near each other.
+    near = {start for (_, end), (start, _) in pairwise(columns) if start - end == 1}
+    if all(place in near and " " in line[place - 1 : place + 1] for place in crossed):
+        return _cut(line, starts)
+    if not spans:
+        return None
+    bounds = [*starts[1:], len(line) + 1]
+    return [
+        " ".join(text for start, end, text in texts if start < right and end > left)
+        for left, right in zip(starts, bounds, strict=True)
+    ]
 
 
 def _cut(line: str, starts: Sequence[int]) -> list[str]:
@@ -441,31 +496,67 @@ def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
 
 def _columns(lines: Sequence[str], at: int) -> _Found | None:
     """Return a table without rules, its columns aligned by spaces or separated by tabs, of at least three lines."""
-    if at and lines[at - 1].strip():
-        return None  # only where a block begins: it is looked at once
+    is_introduced = at > 0 and bool(lines[at - 1].strip())
+    # Only where a block begins, which is looked at once, or below the sentence that introduces the table.
+    whole = _block_below(lines, at) if is_introduced else _block(lines, at)
     if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):
         return None
-    whole = _block(lines, at)
     # A rule across all columns parts the header from the rows, and these from their sum.
     rules = [number for number, line in enumerate(whole) if _RULE.fullmatch(line)]
     block = [line for line in whole if not _RULE.fullmatch(line)]
     if len(block) < _LEAST_ROWS or any(is_row(line) or is_log_line(line) or is_code(line) for line in block):
         return None
-    tabs = {line.rstrip("\t").count("\t") for line in block}
-    if "\t" in block[0]:
-        if 0 in tabs or len(tabs) > 2:
-            return None
-        grid = [[cell.strip() for cell in line.split("\t")] for line in block]
-    else:
-        starts = _column_starts(block)
-        if len(starts) < 2:
-            return None
-        grid = [_cut(line, starts) for line in block]
+    grid = _aligned(block)
+    if not grid:
+        return None
     header = rules[0] if rules and 0 < rules[0] <= _MOST_NAMES and len(whole) - rules[0] >= _LEAST_ROWS else None
     if header:
         grid, header = [_stacked(grid[:header]), *grid[header:]], 1
+    if header is None:
+        grid = _one_pair_a_row(grid)
+    # What a sentence introduces in columns are mostly lists of names, which go on below each other.
+    columns = list(zip_longest(*grid[1:], fillvalue=""))
+    if is_introduced and not any(all(map(_HAS_FIGURE.search, column)) for column in columns[1:]):
+        return None
     filled = sum(1 for row in grid if sum(map(bool, row)) > 1)
     return _Found(grid, header, at + len(whole)) if filled >= len(grid) - 1 and _has_short_cells(grid) else None
+
+
+def _block_below(lines: Sequence[str], at: int) -> list[str]:
+    """Return the lines from an index on that stand deeper than the end of a sentence above them; none if they don't."""
+    deep = _depth(lines[at])
+    if not lines[at - 1].rstrip().endswith(":") or deep < _depth(lines[at - 1]) + _DEEPER:
+        return []
+    return list(takewhile(lambda line: _depth(line) >= deep, _block(lines, at)))
+
+
+def _aligned(block: Sequence[str]) -> list[list[str]]:
+    """Return the cells of lines that are aligned by blanks or parted by tabs; none if they are not."""
+    if all(line[:1].isspace() for line in block) and any("\t" in line for line in block):
+        block = [line.expandtabs(_TAB) for line in block]  # It is printed so, not a file of values.
+    if "\t" in block[0]:
+        tabs = {line.rstrip("\t").count("\t") for line in block}
+        return [] if 0 in tabs or len(tabs) > 2 else [[cell.strip() for cell in line.split("\t")] for line in block]
+    starts = _column_starts(block)
+    return [_cut(line, starts) for line in block] if len(starts) > 1 else []
+
+
+def _one_pair_a_row(grid: list[list[str]]) -> list[list[str]]:
+    """Return a table of names and figures that is printed in two or more columns of such pairs with one pair a row."""
+    width = max(map(len, grid))
+    if width < 4 or width % 2:
+        return grid
+    rows = [row + [""] * (width - len(row)) for row in grid]
+    pairs = [row[place : place + 2] for place in range(0, width, 2) for row in rows]
+    filled = [pair for pair in pairs if any(pair)]
+    has_names = all(name[:1].isalpha() and _FIGURE.fullmatch(figure) for name, figure in filled)
+    return filled if has_names else grid
+
+
+def _depth(line: str) -> int:
+    """Return the blanks before a line's words."""
+    printed = line.expandtabs(_TAB)
+    return len(printed) - len(printed.lstrip())
 
 
 def _has_short_cells(grid: Sequence[Sequence[str]]) -> bool:

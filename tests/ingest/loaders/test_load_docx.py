@@ -68,3 +68,21 @@ def test_other_archives(tmp_path: Path, part: str, content: bytes, kind: type[Ex
         archive.writestr(part, content)
     with pytest.raises(kind, match=r"a\.docx"):
         list(load(path, max_bytes=100_000))
+
+
+def test_when_the_template_of_a_library_was_saved_is_no_date_of_a_document(tmp_path: Path) -> None:
+    file = docx.Document()
+    file.add_paragraph("Patients were seen.")
+    file.save(str(tmp_path / "a.docx"))
+    document = load_one(tmp_path / "a.docx")
+    assert "file_saved" not in document.metadata
+    assert "description" not in document.metadata
+    assert document.authors == ()
+
+
+def test_a_document_from_a_template_was_saved_when_it_was_changed(tmp_path: Path) -> None:
+    file = docx.Document()
+    file.add_paragraph("Patients were seen.")
+    file.core_properties.modified = datetime(2025, 6, 7)
+    file.save(str(tmp_path / "a.docx"))
+    assert load_one(tmp_path / "a.docx").metadata["file_saved"] == "2025-06-07"

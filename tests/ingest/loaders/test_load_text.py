@@ -11,6 +11,7 @@ from loaded_files import load_one
 
 from preflight_rag.ingest.loaders import load
 from preflight_rag.ingest.loaders.fields import clean, iso_date, people
+from preflight_rag.ingest.loaders.layout import paragraphs, vocabulary, with_whole_words
 from preflight_rag.state.values import Document
 
 
@@ -191,3 +192,46 @@ def test_the_line_above_a_stack_trace_says_what_was_raised(tmp_path: Path) -> No
     assert any(line.endswith("Linz failed; TimeoutError: no answer from 10.3.0.9 in 30 s") for line in lines)
     assert lines[-2].endswith("heartbeat")
     assert "java.lang.IllegalStateException: account 4711 is frozen" in lines
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["The options are mutually ex‐", "clusive here."], ["The options are mutually exclusive", "here."]),
+        (["       a job with‐", "       out end"], ["       a job without", "       end"]),
+        (["set by the envi‐", "ronment"], ["set by the environment"]),
+        (["by Chen‐", "Zhang"], ["by Chen-Zhang"]),
+        (["a well‐made clock", "and an old well‐", "made one"], ["a well‐made clock", "and an old well-made", "one"]),
+        (
+            ["see <https://example.org/man/", "  pages.html>, too"],
+            ["see <https://example.org/man/pages.html>,", "  too"],
+        ),
+        (["see https://example.org/man/", "and others"], ["see https://example.org/man/", "and others"]),
+        (["from 3‐", "and 4"], ["from 3‐", "and 4"]),
+    ],
+)
+def test_words_and_addresses_that_a_typesetter_parted_are_whole(lines: list[str], text: list[str]) -> None:
+    assert with_whole_words(lines) == text
+
+
+def test_a_hyphen_of_an_option_or_address_stays_at_the_end_of_a_line() -> None:
+    lines = [
+        "the pages of the service, among them https://docs.example.com/en-",
+        "us/rest, have it",
+        "as --s3-use-",
+        "new",
+    ]
+    found = " ".join(paragraphs(lines, vocabulary([*lines, "new uses"])))
+    assert "https://docs.example.com/en-us/rest" in found
+    assert "--s3-use-new" in found
+
+
+def test_a_manual_has_its_words_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    line = (
+        "       which the program has read before it begins its work of the day, and so ex‐\n       actly {n} times.\n"
+    )
+    path.write_text("NAME\n       clock - a tool\n\n" + "\n".join(line.format(n=n) for n in range(8)))
+    text = load_one(path).text
+    assert "so exactly 7 times." in text
+    assert "‐" not in text

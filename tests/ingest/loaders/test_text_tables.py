@@ -214,3 +214,85 @@ def test_a_row_of_words_below_a_blank_label_is_no_header(tmp_path: Path) -> None
     (document,) = load(tmp_path / "a.csv")
     assert isinstance(document, Document)
     assert "Alder | Dogs: yes" in document.text
+
+
+def rows_of(text: str) -> list[str]:
+    return [line for line in with_rows(text.split("\n")) if line]
+
+
+CRONTAB = """least once.  The time and date fields are:
+
+\t      field\t     allowed values
+\t      -----\t     --------------
+\t      minute\t     0-59
+\t      hour\t     0-23
+\t      day of month   0-31
+\t      month\t     0-12 (or names, see below)
+"""
+
+
+def test_tabs_of_a_manual_are_columns_as_they_are_printed() -> None:
+    assert rows_of(CRONTAB)[1:] == [
+        "The time and date fields. | field: minute | allowed values: 0-59",
+        "field: hour | allowed values: 0-23",
+        "field: day of month | allowed values: 0-31",
+        "field: month | allowed values: 0-12 (or names, see below)",
+    ]
+
+
+def test_tabs_of_a_manual_without_a_rule_are_columns_too() -> None:
+    text = "\n".join(line for line in CRONTAB.split("\n")[1:] if "---" not in line)
+    assert "field: day of month | allowed values: 0-31" in rows_of(text)
+
+
+def test_no_column_begins_within_a_word() -> None:
+    moved = "name      size\n----      ----\nvery long name  12\nshort     3\n"
+    assert rows_of(moved) == ["name: very long name | size: 12", "name: short | size: 3"]
+    cut = "name      size\n----      ----\nvery long name 12\nshort     3\n"
+    assert not any("very long" in line and "|" in line for line in rows_of(cut))
+
+
+def test_a_heading_over_two_columns_stands_for_both() -> None:
+    text = (
+        "=====  =====  ======\n   Inputs     Output\n------------  ------\n  A      B    A or B\n=====  =====  ======\n"
+    )
+    text += "False  False  False\nTrue   False  True\n=====  =====  ======\n"
+    assert all("Inpu:" not in line and "Inputs" in line for line in rows_of(text) if "|" in line)
+
+
+ARMOUR = """          tect  yourself.  Here is an (incomplete) list of the armor
+          classes provided by various suits of armor:
+                             dragon scale mail         1
+                             plate mail                3
+                             leather jacket            9
+                             no armor                 10
+
+               You can also wear other pieces.
+"""
+
+
+def test_a_table_directly_below_its_sentence_is_read() -> None:
+    assert rows_of(ARMOUR)[2:6] == [
+        f"armor classes provided by various suits of armor. | {row}"
+        for row in ("dragon scale mail: 1", "plate mail: 3", "leather jacket: 9", "no armor: 10")
+    ]
+
+
+def test_names_in_columns_below_a_sentence_are_no_table() -> None:
+    names = "     Adam Aronow      Janet Walz\n     Alex Kompel      Nathan Eady\n     Al Smith     Ed Po\n"
+    text = f"  The hall of fame is:\n{names}"
+    assert with_rows(text.split("\n")) == text.split("\n")
+
+
+def test_pairs_side_by_side_are_a_row_each() -> None:
+    rows = ("apple pie     4     cider      3", "pear tart     5     tea        2", "plum cake     6     milk       1")
+    text = "Prices of the stall:\n\n" + "".join(f"   {row}\n" for row in rows)
+    found = rows_of(text)[1:]
+    assert [row.split("Prices of the stall. | ")[-1] for row in found] == [
+        "apple pie: 4",
+        "pear tart: 5",
+        "plum cake: 6",
+        "cider: 3",
+        "tea: 2",
+        "milk: 1",
+    ]
