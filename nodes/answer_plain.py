@@ -82,10 +82,9 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 async def answer_all_passages(state: Chosen, context: Context) -> State:
     """Answer on the plain route, and decide whether a more expensive route is needed."""
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
-    if context.reader.by_rule and not state["options"]:
-        ordered = await asyncio.to_thread(_ordered_rows, state, sources, context)
-        if ordered:
-            return ordered
+    by_rule = context.reader.by_rule and not state["options"]
+    if by_rule and (ordered := await asyncio.to_thread(_ordered_rows, state, sources, context)):
+        return ordered
     writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
         question=state["standalone_question"], sources=sources, options=state["options"]
     )
@@ -105,17 +104,17 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     if needs_support:
         strict = context.reader.by_rule and is_far_off_topic(decision)
         reply = _supported(state["standalone_question"], reply, sources, strict=strict)
-    if context.reader.by_rule and _quotes_another_code(state["standalone_question"], reply.value, sources, decision):
-        reply = replace(reply, value=Draft("", found=False))
+    if by_rule:
+        reply = _without_another_code(state["standalone_question"], reply, sources, decision)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
-    if not draft.found and context.reader.by_rule and not state["options"]:
+    if not draft.found and by_rule:
         update |= await asyncio.to_thread(_cited_before, state, context)
     is_shown = "passage_refs" in update
     update["onward"] = "cite" if draft.found or is_shown else "abstain"
     if looks and not draft.incomplete and not is_shown:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
-    if update["onward"] == "cite" and not is_shown and context.reader.by_rule and not state["options"]:
+    if update["onward"] == "cite" and not is_shown and by_rule:
         draft, update["entries"] = labelled_by_document(state["standalone_question"], draft, sources)
         update["draft"] = draft.dump()
     return update
@@ -283,11 +282,17 @@ def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *,
     return replace(reply, value=Draft("", found=False), notes=(*reply.notes, *([note] if draft.found else [])))
 
 
-def _quotes_another_code(question: str, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any]) -> bool:
-    """Return whether unclaimed quotes say little of what is asked, and no passage has the code that is asked about."""
+def _without_another_code(
+    question: str, reply: Reply[Draft], sources: Sequence[Source], decision: Mapping[str, Any]
+) -> Reply[Draft]:
+    """Return a reply; its draft counts as "not found" if no passage has the code that is asked about.
+
+    Quotes that say most of what is asked stay: the model of "the X.25 compressor" may be named nowhere.
+    """
+    draft = reply.value
     if draft.claims or not lacks_code(question, decision, sources):
-        return False
-    return not is_half_quoted(question, draft.quotes, sources)
+        return reply
+    return reply if is_half_quoted(question, draft.quotes, sources) else replace(reply, value=Draft("", found=False))
 
 
 async def _checked_meanwhile(
