@@ -17,6 +17,7 @@ import typer
 from preflight_rag.cli.explain import judgement
 from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.state.values import file_name
+from preflight_rag.text.citations import speaker_and_words
 from preflight_rag.text.inert import INVISIBLE, visible
 from preflight_rag.text.page_names import page_name
 
@@ -159,7 +160,8 @@ def _source(cited: Sequence[Citation], name: str, *, quoted: bool) -> None:
         mark = "" if each.verified else "  (not found in the passage)"
         if quoted or mark:
             number = f"[{each.n}] " if len(cited) > 1 else ""
-            echo(f'    {number}"{" ".join(each.quote.split())}"{mark}')
+            speaker, said = speaker_and_words(" ".join(each.quote.split()))
+            echo(f'    {number}{f"{speaker}: " if speaker else ""}"{said}"{mark}')
         for other in each.also_in:
             echo(f"    also in {file_name(other.source) or other.document_id}")
 
