@@ -105,6 +105,9 @@ MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
+LEAST_ENTRIES = 3
+"""Titles with dots behind them and a page number that make a table of contents; a menu has one in a line. A guess."""
+_ENTRY_END = re.compile(r"(?<![. ])[. ](?:[. ]){6,}+\d{1,4}\b")
 _FRAGMENT = 2
 """Words of what is no statement: a label, a part of an address; an item with a box says whether it holds."""
 _VERB = re.compile(
@@ -319,7 +322,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         quotes = [quote for quote in headed if not states_nothing(question, quote, source.text)]
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
-        own = [quote for quote in own if not _is_letterhead(quote, source)] or own
+        own = [quote for quote in own if not (_is_letterhead(quote, source) or _is_contents(quote))] or own
         # A question in a document shares most words with the user's question and answers nothing.
         stating = [
             quote
@@ -335,6 +338,11 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
             for quote in stating or own
         ]
     return found
+
+
+def _is_contents(quote: str) -> bool:
+    """Return whether a quote is made of entries of a table of contents, which loaders leave out where they see it."""
+    return sum(1 for _ in _ENTRY_END.finditer(quote)) >= LEAST_ENTRIES
 
 
 def _is_letterhead(quote: str, source: Source) -> bool:

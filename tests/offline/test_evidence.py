@@ -165,3 +165,15 @@ The list is right, the ear tag is £24 since 1 February. Please bin the old leaf
             assert "£24 since 1 February" in answer
             if "earlier message" in answer:
                 assert answer.index("£24 since") < answer.index("earlier message")
+
+
+def test_entries_of_a_table_of_contents_are_no_quote_where_there_is_more() -> None:
+    entries = "Integer columns . . . . . . 23 Text columns . . . . . . 24 How text is stored .......... 31"
+    menu = "Coffee . . . . . . . 3"
+    found = [
+        item.text
+        for item in sentences_of([Source(1, "p", "", f"{entries}\n\n{menu}\n\nText is stored as it is.")], "q")
+    ]
+    assert entries not in found
+    assert "Text is stored as it is." in found
+    assert [item.text for item in sentences_of([Source(1, "p", "", entries)], "q")]
