@@ -179,8 +179,8 @@ def _source(cited: Sequence[Citation], name: str, *, quoted: bool) -> None:
         mark = "" if each.verified else "  (not found in the passage)"
         if quoted or mark:
             number = f"[{each.n}] " if len(cited) > 1 else ""
-            speaker, said = speaker_and_words(" ".join(each.quote.split()))
-            echo(f'    {number}{f"{speaker}: " if speaker else ""}"{said}"{mark}')
+            speaker, spoken = speaker_and_words(" ".join(each.quote.split()))
+            echo(f'    {number}{f"{speaker}: " if speaker else ""}"{spoken}"{mark}')
         for other in each.also_in:
             echo(f"    also in {file_name(other.source) or other.document_id}")
 

@@ -223,8 +223,8 @@ def quoted(n: int, quote: str) -> str:
 
     Who wrote what a mail quotes is no part of the words, and stands before them.
     """
-    speaker, said = speaker_and_words(plain(quote))
-    marked = f"“{said.translate(_SINGLE_MARKS)}” [{n}]"
+    speaker, spoken = speaker_and_words(plain(quote))
+    marked = f"“{spoken.translate(_SINGLE_MARKS)}” [{n}]"
     return f"{speaker}: {marked}" if speaker else marked
 
 
@@ -234,8 +234,8 @@ def speaker_and_words(quote: str) -> tuple[str, str]:
     Args:
         quote: A quote on one line: "Ana Roth wrote: The kiln is hot."
     """
-    writer, said = writer_and_words(quote)
-    return (EARLIER_MAIL if writer == UNKNOWN_WRITER else writer and f"{writer} wrote"), said
+    writer, spoken = writer_and_words(quote)
+    return (EARLIER_MAIL if writer == UNKNOWN_WRITER else writer and f"{writer} wrote"), spoken
 
 
 def labelled(entity: str, descriptor: str | None) -> str:
