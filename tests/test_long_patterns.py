@@ -233,6 +233,9 @@ EXAMPLES = [
     ("ingest.loaders.mail_quotes._WROTE", "Am 3. März schrieb Jon Vale:", "Jon Vale asked:"),
     ("ingest.loaders.mail_quotes._ADDRESS", "Jon Vale <jon@example.org>", "Jon Vale @ the harbour"),
     ("ingest.loaders.mail_quotes._BEFORE_A_NAME", ", Jon Vale", "Jon Vale", "match"),
+    ("ingest.loaders.pdf_tables._FIELD_OF_LETTER", "Bill to: Havna Hotell", "Table 3: bills to settle", "match"),
+    ("ingest.loaders.running_lines._OF_PART", "CHAPTER 1. THE LOCKS", "THE LOCKS OF CHAPTER ONE"),
+    ("ingest.loaders.running_lines._PART_ALONE", "Chapter 12", "Chapter 12 of it", "fullmatch"),
     ("ingest.loaders.mail_quotes._FIELD", "*Gesendet:* Montag", "Gesendet wird am Montag", "match"),
     ("ingest.loaders.nested_lists._ITEM", "  b) Towels", "Towels", "fullmatch"),
     (

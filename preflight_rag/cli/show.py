@@ -17,6 +17,7 @@ import typer
 from preflight_rag.cli.explain import judgement
 from preflight_rag.library.storage.copies import copy_note
 from preflight_rag.state.values import file_name
+from preflight_rag.text.citations import speaker_and_words
 from preflight_rag.text.inert import INVISIBLE, visible
 from preflight_rag.text.page_names import page_name
 
@@ -83,7 +84,7 @@ def answer(found: Answer, *, explain: bool = False, with_text: bool = True, with
     if found.citations:
         echo("")
     _sources(found)
-    _missing(found)
+    _missing(found, explain=explain)
     lines = [f"route: {way(found.route.name, found.route.reason)}"] if with_way or explain else []
     lines += [_spent(found)] if found.receipt.model_calls else []
     if lines:
@@ -134,10 +135,29 @@ def way(route: str, reason: str) -> str:
     return f"{ROUTES[route]}: {why}" if why else ROUTES[route]
 
 
-def _missing(found: Answer) -> None:
-    """Print the gaps of the answer, and how much of the conversation was condensed."""
+GAPS = {
+    "map_context": "Some parts could not be read, so something may be missing.",
+    "relate_contexts": "Some documents could not be compared.",
+    "answer_group": "Some of several answers could not be given.",
+    "aggregate_groups": "Some of several answers could not be given.",
+    "answer_plain": "The language model's reply was not whole, or not read from all passages.",
+    "reduce_context": "The language model's reply was not whole, or not made of all parts.",
+    "cite": "Some quotes could not be checked as usual.",
+}
+"""What a gap of a stage means for who asks, as the page says it (`server/page/static/route.js`). Gaps of other stages
+are about what the user has set or can mend, such as a model that cannot be reached, and are printed as they are."""
+
+
+def _missing(found: Answer, *, explain: bool) -> None:
+    """Print the gaps of the answer, those of a stage in one line, and how much of the conversation was condensed."""
+    in_words: dict[str, None] = {}
     for gap in found.gaps:
-        echo(f"gap: {gap.stage} {gap.item}: {gap.error}")
+        if explain or gap.stage not in GAPS:
+            in_words[f"gap: {gap.stage} {gap.item}: {gap.error}"] = None
+        else:
+            in_words[f"gap: {GAPS[gap.stage]} (--explain shows why)"] = None
+    for line in in_words:
+        echo(line)
     if found.condensed:
         echo(f"note: {found.condensed} earlier messages were condensed")
 
@@ -159,7 +179,8 @@ def _source(cited: Sequence[Citation], name: str, *, quoted: bool) -> None:
         mark = "" if each.verified else "  (not found in the passage)"
         if quoted or mark:
             number = f"[{each.n}] " if len(cited) > 1 else ""
-            echo(f'    {number}"{" ".join(each.quote.split())}"{mark}')
+            speaker, spoken = speaker_and_words(" ".join(each.quote.split()))
+            echo(f'    {number}{f"{speaker}: " if speaker else ""}"{spoken}"{mark}')
         for other in each.also_in:
             echo(f"    also in {file_name(other.source) or other.document_id}")
 

@@ -13,7 +13,7 @@ from preflight_rag.library.search.mentions import Mention, content_words
 from preflight_rag.library.storage.cards import card_id
 from preflight_rag.state.reading import Lookup
 from preflight_rag.state.values import Passage
-from preflight_rag.text.citations import plain, without_marks
+from preflight_rag.text.citations import plain, quoted, without_marks
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
 
@@ -136,7 +136,8 @@ def _counted(count: int) -> str:
 def _line(row: Mapping[str, Any], n: int, quote: str) -> str:
     """Return the line of one document: its title, year and quote."""
     date = f" ({row['date'][:4]})" if row["date"] else ""
-    return f"- **{plain(row['title'] or row['id'])}**{date}: “{without_marks(' '.join(quote.split()))}” [{n}]"
+    shown = quoted(n, without_marks(" ".join(quote.split())))
+    return f"- **{plain(row['title'] or row['id'])}**{date}: {shown}"
 
 
 def _quoted(library: Collection, document_id: str, mention: Mention | None, lookup: Lookup) -> tuple[Passage, str]:

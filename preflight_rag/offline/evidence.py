@@ -25,7 +25,7 @@ from preflight_rag.text.asked_years import gives_year, of_another_year
 from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
-from preflight_rag.text.letter_lines import states_nothing
+from preflight_rag.text.letter_lines import QUOTED_PART, states_nothing, writer_and_words
 from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.money import asks_sum, has_money, is_other_figure
 from preflight_rag.text.negation import DENIAL
@@ -82,6 +82,9 @@ NO_FIGURE = 0.3
 """
 ANOTHER_YEAR = 0.3
 """Penalty of a sentence about another year, where one is about the year that is asked for; a guess, the one above."""
+EARLIER = 0.3
+"""Penalty of a sentence that a mail quotes from another one, where the mail's own words are about the same: they answer
+what it quotes. A guess, the one above."""
 LEAST_WORDS = 0.5
 """Least share of the question's words in the first quote that a further one has. Chosen on the development part of
 `preflight eval trust`: one in eight quotes went, and none of 111 right sentences; with 0.67 more than one in four, and
@@ -102,6 +105,9 @@ MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
 
+LEAST_ENTRIES = 3
+"""Titles with dots behind them and a page number that make a table of contents; a menu has one in a line. A guess."""
+_ENTRY_END = re.compile(r"(?<![. ])[. ](?:[. ]){6,}+\d{1,4}\b")
 _FRAGMENT = 2
 """Words of what is no statement: a label, a part of an address; an item with a box says whether it holds."""
 _VERB = re.compile(
@@ -316,7 +322,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         quotes = [quote for quote in headed if not states_nothing(question, quote, source.text)]
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
-        own = [quote for quote in own if not _is_letterhead(quote, source)] or own
+        own = [quote for quote in own if not (_is_letterhead(quote, source) or _is_contents(quote))] or own
         # A question in a document shares most words with the user's question and answers nothing.
         stating = [
             quote
@@ -332,6 +338,11 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
             for quote in stating or own
         ]
     return found
+
+
+def _is_contents(quote: str) -> bool:
+    """Return whether a quote is made of entries of a table of contents, which loaders leave out where they see it."""
+    return sum(1 for _ in _ENTRY_END.finditer(quote)) >= LEAST_ENTRIES
 
 
 def _is_letterhead(quote: str, source: Source) -> bool:
@@ -458,6 +469,10 @@ def nearest_quotes(
     says = says_of_kind(fit.question)
 
     sources = {item.source.n: item.source for item in read}
+    own_shares: dict[int, float] = {}
+    for item in ranked:
+        if not QUOTED_PART.match(item.sentence.text):
+            own_shares[item.sentence.n] = max(item.share, own_shares.get(item.sentence.n, 0.0))
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.
     given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
 
@@ -471,6 +486,8 @@ def nearest_quotes(
         off = MISFIT * (fit.misfits(*own) + (fit.outdated(*own) or fit.is_replaced(*own)))
         off += MISFIT * is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
+        is_own = QUOTED_PART.match(item.sentence.text) is None
+        off += EARLIER * (not is_own and own_shares.get(item.sentence.n, 0.0) >= LEAST_WORDS * item.share)
         off += NO_FIGURE * (says is not None and not says(item.sentence.text))
         off += NO_REASON * (not may_answer(fit.question, item.sentence.text))
         return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
@@ -510,8 +527,13 @@ def _bearing(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> Iterator[Sco
 
 def _is_shown(sentence: str, shown: Mapping[int, str]) -> bool:
     """Return whether a sentence is already shown, possibly from another file format of the same document."""
-    own = compared_words(sentence)
-    return any(own == compared_words(other) for other in shown.values())
+    own = _compared(sentence)
+    return any(own == _compared(other) for other in shown.values())
+
+
+def _compared(quote: str) -> tuple[str, ...]:
+    """Return the words by which a quote is compared with others, without who wrote what a mail quotes."""
+    return tuple(compared_words(writer_and_words(quote)[1]))
 
 
 def unread_quotes(
@@ -565,6 +587,8 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
 def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Draft:
     """Return quotes, one for each paragraph, under an introducing line, without a claim; NOTHING without quotes.
 
+    The same words of several passages are shown once, with the numbers of all.
+
     Args:
         quotes: The quotes, with the numbers of their passages.
         lead: The line above the quotes.
@@ -572,7 +596,14 @@ def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Dra
     """
     if not quotes:
         return NOTHING
-    text = "\n\n".join([lead, *(quoted(n, plain(quote)) for n, quote in quotes)])
+    shown: dict[tuple[str, ...], str] = {}
+    for n, quote in quotes:
+        words_of = _compared(quote) or (quote,)
+        if words_of not in shown:
+            shown[words_of] = quoted(n, plain(quote))
+        elif not shown[words_of].endswith(f"[{n}]"):
+            shown[words_of] += f"[{n}]"
+    text = "\n\n".join([lead, *shown.values()])
     return Draft(text, tuple(quotes), claims=False, unclaimed=why)
 
 

@@ -17,6 +17,7 @@ from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import is_page_line
+from preflight_rag.text.letter_lines import QUOTED_PART
 from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.negation import polarity
 from preflight_rag.text.quotes import is_title
@@ -129,7 +130,27 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     ):
         return []
     kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
-    return [(n, text) for text, n in reversed(kept.items())][:MOST_FIELDS]
+    shown = [(n, text) for text, n in reversed(kept.items())]
+    return [*shown, *_of_other_documents(scored, best, asked, needed)][:MOST_FIELDS]
+
+
+def _of_other_documents(
+    scored: Sequence[tuple[float, _Field]], best: float, asked: frozenset[str], needed: frozenset[str]
+) -> list[tuple[int, str]]:
+    """Return the best rows of documents other than those of the best fields, which match as well but for their length.
+
+    An old price list has the same row as the new one, with another price.
+    """
+    first = [field for worth, field in scored if worth == best]
+    seen = {field.source.document_id for field in first}
+    texts = {field.text for field in first}
+    found: list[tuple[int, str]] = []
+    for _, field in sorted(scored, key=lambda item: -item[0]):
+        is_alike = _matches(field, asked, needed) >= min(_matches(each, asked, needed) for each in first)
+        if is_alike and is_row(field.text) and field.text not in texts and field.source.document_id not in seen:
+            seen.add(field.source.document_id)
+            found.append((field.source.n, field.text))
+    return found
 
 
 def _sentences(source: Source) -> Iterator[str]:
@@ -147,10 +168,14 @@ def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], que
 
 def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
     """Return how well a field matches a question: by its line, the lines above and around it, and its brevity."""
-    own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
-    near = (len(needed & field.near) + len(needed & field.around)) / len(needed)
     label = _terms(field.text.rpartition(": ")[0]) or field.terms
-    return round(own + near + 0.2 / max(1, len(label)), 4)
+    return round(_matches(field, asked, needed) + 0.2 / max(1, len(label)), 4)
+
+
+def _matches(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
+    """Return how well a field matches a question by its line and the lines above and around it."""
+    own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
+    return round(own + (len(needed & field.near) + len(needed & field.around)) / len(needed), 4)
 
 
 def _own_words(line: str) -> str:
@@ -181,7 +206,7 @@ def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
 def _is_field(line: str) -> bool:
     """Return whether a line has the form of a field: a short line with a colon, or a row of a table."""
     text = line.strip()
-    if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?"):
+    if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?") or QUOTED_PART.match(text):
         return False
     if TARGET_LINE.match(text) or _PART.fullmatch(text) or is_page_line(text):
         return False

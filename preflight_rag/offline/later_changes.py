@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH_NAMES
+from preflight_rag.text.letter_lines import QUOTED_PART
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
@@ -46,8 +47,6 @@ _KINDS = (
 """For a kind of question, what a sentence that changes its answer has."""
 _DATED = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\b", re.I)
 _HAS_DATE = re.compile(rf"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{'|'.join(MONTH_NAMES)})\b", re.I)
-_QUOTED_PART = re.compile(r"^[^\n:]{1,80} wrote: ")
-"""What a mail quotes of an earlier one, as the reader of mails writes it (`ingest.loaders.mail_quotes`)."""
 _MAIL_HEAD = re.compile(r"^(?:from|to|cc|date|sent|subject|reply-to): ", re.I)
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
 
@@ -77,7 +76,7 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
             newer = bool(needed) and is_same
             own = frozenset(words_by_token(text))
             newer = newer and not asked.isdisjoint(own) and not _MAIL_HEAD.match(text)
-            if text in quote or _QUOTED_PART.match(text) or text.endswith("?") or not (newer or _CHANGE.search(text)):
+            if text in quote or QUOTED_PART.match(text) or text.endswith("?") or not (newer or _CHANGE.search(text)):
                 continue
             # In one thread a change of what is asked for, such as the day, says more than shared words.
             # Within one mail, where no day or price is asked for, a change of something else shares a word, too.
@@ -101,7 +100,7 @@ def _is_later(other: Source, source: Source, quote: str) -> bool:
     That is so of a mail's own words against what it quotes, and of a document that is dated later.
     """
     if other.document_id == source.document_id:
-        return bool(_QUOTED_PART.match(quote))
+        return bool(QUOTED_PART.match(quote))
     dated = bool(other.date and source.date and other.date > source.date)
     return dated and all(each.start + len(each.text) <= LONGEST_LETTER for each in (other, source))
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Citation, Group, Passage
+from preflight_rag.text.letter_lines import UNKNOWN_WRITER, writer_and_words
 from preflight_rag.text.links import link_of
 from preflight_rag.text.quotes import locate, strongest, support, trim_quote
 from preflight_rag.text.sentences import sentence_spans
@@ -72,8 +73,9 @@ def claims(text: str) -> list[Claim]:
     at = 0
     for run in MARKS.finditer(text):
         before, numbers = text[at : run.start()], tuple(cited_numbers(run[0]))
-        spans = sentence_spans(before)
-        if spans and any(character.isalnum() for character in before):
+        # A bracket or a dash alone is a sentence to the splitter, and no statement.
+        spans = [span for span in sentence_spans(before) if any(map(str.isalnum, before[slice(*span)]))]
+        if spans:
             statement = _MARKUP.sub("", before[slice(*spans[-1])]).strip(" .;,\n")
             if (
                 found
@@ -223,13 +225,29 @@ def plain(text: str) -> str:
     return line.replace("*", "\\*") if opened and _CLOSES.search(line, opened.end()) else line
 
 
+EARLIER_MAIL = "From an earlier message, quoted there"
+"""Stands before what a mail quotes without a name."""
 _SINGLE_MARKS = str.maketrans("“”", "‘’")
 
 
 def quoted(n: int, quote: str) -> str:
-    """Return a quote as a paragraph with its citation mark; quotation marks inside it become single ones."""
-    inner = plain(quote).translate(_SINGLE_MARKS)
-    return f"“{inner}” [{n}]"
+    """Return a quote as a paragraph with its citation mark; quotation marks inside it become single ones.
+
+    Who wrote what a mail quotes is no part of the words, and stands before them.
+    """
+    speaker, spoken = speaker_and_words(plain(quote))
+    marked = f"“{spoken.translate(_SINGLE_MARKS)}” [{n}]"
+    return f"{speaker}: {marked}" if speaker else marked
+
+
+def speaker_and_words(quote: str) -> tuple[str, str]:
+    """Return whose words a quote is, if it is what a mail quotes from another one, and the words alone.
+
+    Args:
+        quote: A quote on one line: "Ana Roth wrote: The kiln is hot."
+    """
+    writer, spoken = writer_and_words(quote)
+    return (EARLIER_MAIL if writer == UNKNOWN_WRITER else writer and f"{writer} wrote"), spoken
 
 
 def labelled(entity: str, descriptor: str | None) -> str:

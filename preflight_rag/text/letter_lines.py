@@ -29,6 +29,10 @@ _INTRODUCTION = re.compile(
     re.IGNORECASE,
 )
 """The end of a line above a quoted mail: "On Monday, Ana Roth wrote:"."""
+UNKNOWN_WRITER = "Somebody"
+"""Whose a part of a mail is that it quotes without a name."""
+QUOTED_PART = re.compile(r"(?P<writer>[^\n:“”]{1,80}) wrote: ")
+"""Begins each sentence that a mail quotes from another one, as a loader writes it."""
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Sir|Dame|Lady|Lord|Rev|Revd|Frau|Herrn?|Mme|Mlle|M|Sra?)\b\.?"
 _GIVEN = r"(?:[A-ZÀ-Þ][\w'’-]{0,30}|[A-ZÀ-Þ])\.?"
 _NAME_ALONE = re.compile(
@@ -74,6 +78,18 @@ _OF_LETTER = re.compile(
     re.IGNORECASE,
 )
 """Asks for what the address or the signature of a letter states."""
+
+
+def writer_and_words(quote: str) -> tuple[str, str]:
+    """Return who wrote what a mail quotes, and the words alone; "" and the quote where nobody is named in front of it.
+
+    Args:
+        quote: A sentence, or several ones of one writer.
+    """
+    match = QUOTED_PART.match(quote)
+    if match is None:
+        return "", quote
+    return match["writer"], quote[match.end() :].replace(match[0], "")
 
 
 def states_nothing(question: str, quote: str, text: str) -> bool:

@@ -1,10 +1,14 @@
 """What a person sees of the check of statements and of pruned passages in the terminal."""
 
+import re
+from pathlib import Path
+
 import pytest
 
+from preflight_rag import server
+from preflight_rag.cli.show import GAPS, way
 from preflight_rag.cli.show import answer as show
-from preflight_rag.cli.show import way
-from preflight_rag.state.values import Answer, Citation, PrunedPassage, Receipt, RouteDecision, Statement
+from preflight_rag.state.values import Answer, Citation, Gap, PrunedPassage, Receipt, RouteDecision, Statement
 
 SUPPORTED = Statement(text="Tea is hot", citations=(1,), supported=True, score=0.91)
 UNSUPPORTED = Statement(text="Tea is blue", citations=(1, 2), supported=False, score=0.12)
@@ -15,7 +19,7 @@ PRUNED = PrunedPassage(passage_id="p", document_id="d", title="Oats", rank=7, an
 
 @pytest.fixture
 def shown(capsys):
-    def show_it(*, citations=(), **options):
+    def show_it(*, citations=(), gaps=(), **options):
         found = Answer(
             citations=citations,
             question="q",
@@ -28,6 +32,7 @@ def shown(capsys):
             abstained=False,
             statements=(SUPPORTED, UNSUPPORTED, CONTRADICTED, UNREAD),
             pruned=(PRUNED,),
+            gaps=gaps,
             receipt=Receipt(model="m"),
         )
         show(found, **options)
@@ -98,3 +103,26 @@ def test_files_of_one_name_stand_with_their_folders(shown):
         "[2] Notes - south/notes.txt",
         "[3] Notes - budget.txt",
     ]
+
+
+UNRELATED = [Gap(stage="relate_contexts", item=str(n), error="not compared (relation_prompt_tokens)") for n in (3, 4)]
+UNREACHED = Gap(stage="model", item="openai:m", error="not reached")
+
+
+def test_gaps_of_a_stage_are_one_line_without_names_of_the_program(shown):
+    lines = [line for line in shown(gaps=(*UNRELATED, UNREACHED)).splitlines() if line.startswith("gap: ")]
+    assert lines == [
+        "gap: Some documents could not be compared. (--explain shows why)",
+        "gap: model openai:m: not reached",
+    ]
+
+
+def test_explain_shows_each_gap_as_it_is(shown):
+    lines = shown(gaps=UNRELATED, explain=True).splitlines()
+    assert "gap: relate_contexts 4: not compared (relation_prompt_tokens)" in lines
+
+
+def test_gaps_are_told_in_the_words_of_the_page():
+    page = (Path(server.__file__).parent / "page" / "static" / "route.js").read_text(encoding="utf-8")
+    said = dict(re.findall(r'^  (\w+): "([^"\n]+)",$', page, re.MULTILINE))
+    assert {stage: said.get(stage) for stage in GAPS} == GAPS

@@ -17,7 +17,7 @@ from fault_counts import times
 
 from preflight_rag.conversation import follow_ups, intents, lookups, named_places, small_talk
 from preflight_rag.corg import agreement, choices, comparability, entities
-from preflight_rag.ingest.loaders import fields, html, layout
+from preflight_rag.ingest.loaders import contents_lists, fields, html, layout, running_lines
 from preflight_rag.ingest.loaders import text as text_loader
 from preflight_rag.ingest.splitting.sentence_units import UnitReader
 from preflight_rag.library.search import filters, mentions, summary
@@ -209,7 +209,9 @@ READERS: dict[str, Callable[[str], Any]] = {
     "tasks of clients": lambda given: client_tasks.task_of([("user", given)]),
     "tidying": both(fields.tidy, fields.one_line, fields.people, fields.iso_date, fields.title_like),
     "layout": lambda given: layout.paragraphs(given.split("\n"), Counter()),
-    "running lines": lambda given: layout.without_running_lines([given.split("\n")[:2_000]] * 3),
+    "running lines": lambda given: running_lines.without_running_lines([given.split("\n")[:2_000]] * 4),
+    "titles above pages": lambda given: running_lines.without_titles([given.split("\n")[:2_000]] * 4),
+    "tables of contents": lambda given: contents_lists.contents_lines([given.split("\n")[:2_000]] * 4),
     "HTML": html.readable_text,
     "Markdown": lambda given: text_loader._prose(given),
     "answers of tables": lambda given: answers_of_tables.table_answer("How hot is it?", [Source(1, "p", "", given)]),

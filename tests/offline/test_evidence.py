@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag import Preflight
-from preflight_rag.offline.evidence import SentenceReader, sentences_of, unread_quotes
+from preflight_rag.offline.evidence import SentenceReader, evidence, sentences_of, unread_quotes
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Answer
 
@@ -125,3 +125,55 @@ def test_a_sentence_of_another_language_that_is_not_like_the_question_is_not_sho
     assert unread_quotes("sdkjfh qweoi zzzx", [source], reader, least=0.35) == []
     shown = unread_quotes("When do they come to Lindau?", [source], reader, least=0.35)
     assert (1, "Wir kommen im April nach Lindau.") in shown
+
+
+def test_the_same_words_of_several_passages_are_shown_once_with_all_their_numbers() -> None:
+    quotes = [
+        (1, "Each boat is insured."),
+        (2, "No boat is let."),
+        (4, "Each boat is insured."),
+        (4, "Each boat is new."),
+    ]
+    quotes.append((5, "Somebody wrote: Each boat is insured."))
+    draft = evidence(quotes, "Found:")
+    assert draft.text.split("\n\n") == [
+        "Found:",
+        "“Each boat is insured.” [1][4][5]",
+        "“No boat is let.” [2]",
+        "“Each boat is new.” [4]",
+    ]
+    assert draft.quotes == tuple(quotes)
+
+
+def test_what_a_mail_says_itself_goes_before_what_it_quotes(tmp_path) -> None:
+    mail = """From: Gareth Pruett <g@vet.example>
+To: Tom Averill <t@vet.example>
+Subject: Re: Price of the ear tag
+Date: Tue, 11 Mar 2025 12:05:44 +0000
+Content-Type: text/plain; charset=utf-8
+
+The list is right, the ear tag is £24 since 1 February. Please bin the old leaflets.
+
+> Mrs Penhallow came with the leaflet. It says 19 pounds for the ear tag, the computer wanted 24.
+"""
+    (tmp_path / "mail.eml").write_text(mail)
+    (tmp_path / "other.txt").write_text("Rota\n\nThe practice opens at 8. Dogs wait in the yard.")
+    with Preflight.open(tmp_path / "lib", model="offline", create=True) as library:
+        library.ingest([tmp_path / "mail.eml", tmp_path / "other.txt"])
+        for question in ("How much does an ear tag cost?", "Which price of the ear tag is right?"):
+            answer = library.ask(question).answer
+            assert "£24 since 1 February" in answer
+            if "earlier message" in answer:
+                assert answer.index("£24 since") < answer.index("earlier message")
+
+
+def test_entries_of_a_table_of_contents_are_no_quote_where_there_is_more() -> None:
+    entries = "Integer columns . . . . . . 23 Text columns . . . . . . 24 How text is stored .......... 31"
+    menu = "Coffee . . . . . . . 3"
+    found = [
+        item.text
+        for item in sentences_of([Source(1, "p", "", f"{entries}\n\n{menu}\n\nText is stored as it is.")], "q")
+    ]
+    assert entries not in found
+    assert "Text is stored as it is." in found
+    assert [item.text for item in sentences_of([Source(1, "p", "", entries)], "q")]

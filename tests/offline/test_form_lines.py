@@ -112,3 +112,19 @@ def test_the_name_of_a_column_behind_a_cell_is_no_person() -> None:
     rows = "Name: Ada Orr | Role: Garden | Days a week: 2\nName: Bo Lund | Role: Garden warden | Days a week: 5"
     assert named_fields("Who is the garden warden?", [Source(1, "a", "Staff", rows)]) == []
     assert named_fields("Who is the warden of the garden?", [Source(1, "a", "Garden", "Warden: Bo Lund")])
+
+
+def row_of(n: int, name: str, row: str) -> Source:
+    return Source(n, name, "Prices", row, name, document_id=name)
+
+
+def test_same_row_of_another_price_list_is_shown_beside_the_shorter_one() -> None:
+    old = row_of(1, "prices-2024.pdf", "Service: Ear tag | Dog: 19 | Cat: 18")
+    new = row_of(2, "prices-2025.xlsx", "Item: Ear tag | Dog: 24 | Cat, ferret or small pet: 23")
+    other = row_of(3, "prices-2023.csv", "Item: Nail clip | Dog: 12 | Cat: 11")
+    assert named_fields("How much is an ear tag?", [old, new, other]) == [(1, old.text), (2, new.text)]
+
+
+def test_what_a_mail_quotes_is_no_field() -> None:
+    mail = Source(1, "m", "Re: Price", "Somebody wrote: It says 19 pounds for the ear tag.", "m.eml", document_id="m")
+    assert named_fields("How much is the ear tag?", [mail]) == []

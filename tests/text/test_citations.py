@@ -2,7 +2,7 @@
 
 import ncbi_server
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from preflight_rag.ingest.loaders.pubmed import read_pubmed
@@ -43,6 +43,7 @@ def test_statements_with_what_they_cite(text, found):
 
 
 @given(st.text(alphabet="ab .!\n[]123-*", max_size=80))
+@example("1\n[[1]")
 def test_any_text_has_statements_with_words(text):
     for claim in claims(text):
         assert claim.citations
@@ -138,3 +139,16 @@ def test_a_citation_of_a_retracted_publication_says_so():
 def test_a_quote_with_quotation_marks_has_single_ones_inside():
     assert quoted(2, "“Fine,” said the chief.") == "“‘Fine,’ said the chief.” [2]"
     assert quoted(1, 'It is 5" long.') == '“It is 5" long.” [1]'
+
+
+@pytest.mark.parametrize(
+    ("quote", "shown"),
+    [
+        ("Ana Roth wrote: The kiln is hot.", "Ana Roth wrote: “The kiln is hot.” [3]"),
+        ("Ana wrote: It is hot.\nAna wrote: Wait.", "Ana wrote: “It is hot. Wait.” [3]"),
+        ("Somebody wrote: It is hot.", "From an earlier message, quoted there: “It is hot.” [3]"),
+        ("She wrote to Ana: it is hot.", "“She wrote to Ana: it is hot.” [3]"),
+    ],
+)
+def test_who_wrote_what_a_mail_quotes_stands_outside_the_quotation_marks(quote: str, shown: str) -> None:
+    assert quoted(3, quote) == shown

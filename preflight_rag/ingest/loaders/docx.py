@@ -52,6 +52,9 @@ _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDraw
 _VML = "{urn:schemas-microsoft-com:vml}"
 _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _LINK_FIELD = re.compile(r'HYPERLINK\s+"([^"]{1,500})"')
+_OF_CONTENTS = re.compile(r"(?:toc|contents|verzeichnis|tm|tdc|sommario|inhopg)[1-9]")
+"""Names that Word and LibreOffice give the style of an entry of a table of contents, in several languages."""
+_PAGE_BEHIND = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})$")
 _CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
 _BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
@@ -241,6 +244,9 @@ class _Reader:
             label = self._numbering.label(child) if text else ""
             if any(char.isalnum() for char in text):
                 style = _style(child)
+                if style == "tocheading" or (_OF_CONTENTS.fullmatch(style) and _PAGE_BEHIND.search(text)):
+                    self.report.count("contents_lines")
+                    continue
                 self._caption = text if style == "caption" or _CAPTION.match(text) else ""
                 if style == "list" or (label and not style.startswith(("heading", "title"))):
                     yield "list", f"{label or '-'} {items.add(_list_depth(child), text)}"

@@ -1,4 +1,4 @@
-"""From printed lines back to paragraphs: joining wrapped lines, undoing hyphenation, dropping running headers."""
+"""From printed lines back to paragraphs: joining wrapped lines, undoing hyphenation."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
 _NEIGHBOURS = 8
 _FULL_LINE = 0.75
 _HEADING = 0.5
-_EDGE_LINES = 2
-_MIN_PAGES = 4
-"""Fewer pages show no running heads; this number and the four above are guesses."""
+"""These three numbers are guesses."""
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
@@ -187,41 +185,6 @@ def with_whole_words(lines: Sequence[str]) -> list[str]:
         if not rest.strip():
             used_up.add(number + 1)
     return [line for number, line in enumerate(found) if number not in used_up]
-
-
-def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the pages without headers, footers and page numbers: edge lines that most pages share, digits aside.
-
-    The first appearance of a header stays, since it may be the only place that names the document.
-    """
-    if len(pages) < _MIN_PAGES:
-        return [list(page) for page in pages]
-    counts: Counter[str] = Counter()
-    for page in pages:
-        counts.update({_edge_key(page[index]) for index in _edges(page)})
-    running = {key for key, count in counts.items() if count >= max(_MIN_PAGES, len(pages) * 0.4)}
-    kept_once: set[str] = set()
-    result = []
-    for page in pages:
-        drop: set[int] = set()
-        for index in _edges(page):
-            key = _edge_key(page[index])
-            if key in running and (key in kept_once or not any(char.isalpha() for char in key)):
-                drop.add(index)
-            kept_once.add(key)
-        result.append([line for index, line in enumerate(page) if index not in drop])
-    return result
-
-
-def _edges(page: Sequence[str]) -> list[int]:
-    """Return the indices of the first and last lines of a page that are not blank."""
-    filled = [index for index, line in enumerate(page) if line]
-    return sorted({*filled[:_EDGE_LINES], *filled[-_EDGE_LINES:]})
-
-
-def _edge_key(line: str) -> str:
-    """Return a header or footer without its numbers, by which the same line on other pages is recognised."""
-    return re.sub(r"\d+|\b[ivxl]+\b", "0", line.casefold()).strip()
 
 
 def is_hard_wrapped(lines: Sequence[str]) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from preflight_rag.ingest.loaders.fields import one_line
 from preflight_rag.ingest.loaders.layout import paragraphs, vocabulary
+from preflight_rag.text.letter_lines import UNKNOWN_WRITER
 from preflight_rag.text.sentences import sentence_spans
 
 LONGEST_INTRODUCTION = 300
@@ -22,7 +23,6 @@ DEEPEST = 20
 """Levels of quoting that are told apart; a guess."""
 _WRAPPED_AT = 78
 """The most characters that mail programs leave in a line (RFC 5322, section 2.1.1); quoted lines are as they were."""
-UNKNOWN = "Somebody"
 _WORD = re.compile(r"\w+")
 _MARK = re.compile(r"[ \t]{0,3}>(?!>?From )[ ]?")
 _WROTE = re.compile(
@@ -100,7 +100,7 @@ def _read(lines: Sequence[str], writer: str, found: MailText, depth: int) -> Non
             found.quoted += 1
             _read(
                 [_MARK.sub("", each, count=1) for each in lines[at:end]],
-                following or named or UNKNOWN,
+                following or named or UNKNOWN_WRITER,
                 found,
                 depth + 1,
             )
@@ -204,7 +204,7 @@ def _writer(line: str, verb: re.Match[str]) -> str:
     name = name[opening.end() :] if opening and opening.end() < len(name) else name
     name = _without_ending(name).strip(" \"'“”„,;<>()[]")
     if not any(char.isalpha() for char in name):
-        return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN
+        return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN_WRITER
     return one_line(name)
 
 
@@ -246,4 +246,4 @@ def person(given: str) -> str:
     name = name.replace(" im Auftrag von ", ", ").replace(" on behalf of ", ", ")
     if any(char.isalpha() for char in name):
         return name
-    return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN
+    return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN_WRITER

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.loaders import ocr
 from preflight_rag.ingest.loaders.attachments import MOST_ATTACHMENTS, attached_documents, own_name, why_left_out
+from preflight_rag.ingest.loaders.contents_lists import contents_lines
 from preflight_rag.ingest.loaders.fields import absolute, file_document, iso_date, one_line, people, title_like
 from preflight_rag.ingest.loaders.files import Pages, file_or_bytes
 from preflight_rag.ingest.loaders.layout import (
@@ -22,7 +23,6 @@ from preflight_rag.ingest.loaders.layout import (
     is_table_row,
     paragraphs,
     vocabulary,
-    without_running_lines,
 )
 from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
 from preflight_rag.ingest.loaders.pdf_columns import boxes_of_page, with_columns
@@ -30,6 +30,7 @@ from preflight_rag.ingest.loaders.pdf_lines import printed_lines, raise_marks, w
 from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, figure_tables
 from preflight_rag.ingest.loaders.pdf_word_tables import may_have_columns, word_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
+from preflight_rag.ingest.loaders.running_lines import without_running_lines, without_titles
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
@@ -88,7 +89,7 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
             raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")
         raise EmptyDocument(f"{path} has no text on its {len(pages)} pages")
     _report_pages(report, found, recognised)
-    text, starts = _joined(pages, found.over)
+    text, starts = _joined(_without_contents(pages, report), found.over)
     properties = found.properties
     title = one_line(properties.get("title", ""))
     yield file_document(
@@ -291,12 +292,25 @@ def _has_figures(text: str) -> bool:
     return sum(1 for line in text.split("\n") if is_table_row(line) or _FIGURES_BEHIND.search(line)) >= LEAST_ROWS
 
 
-def _joined(pages: list[str], over: list[list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def _without_contents(pages: list[str], report: ReadReport) -> list[list[str]]:
+    """Return the printed lines of each page without running heads and feet and without tables of contents."""
+    printed = without_running_lines([_lines(page) for page in pages])
+    contents = contents_lines(printed)
+    report.count("contents_lines", len(contents))
+    return without_titles(
+        [[line for at, line in enumerate(page) if (number, at) not in contents] for number, page in enumerate(printed)]
+    )
+
+
+def _joined(printed: list[list[str]], over: list[list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Return the pages as one text, and `(number, offset)` of each page; sentences may run over page breaks.
 
     Annotations of a page follow its text.
+
+    Args:
+        printed: The lines of each page.
+        over: The annotations of each page.
     """
-    printed = without_running_lines([_lines(page) for page in pages])
     known = vocabulary([line for page in printed for line in page])
     text, starts = "", []
     pieces: list[str] = []

@@ -7,6 +7,7 @@ pdfplumber and camelot were tried on filings first; see docs/documents.md.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -46,6 +47,12 @@ FARTHER = 1.6
 above the table, such as the letterhead of an invoice; a guess."""
 RIVER = 0.5
 """Space between two columns of words that no row crosses, in heights of a letter: a blank takes a third. A guess."""
+HALF_LINE = 0.8
+WHOLE_LINE = 1.4
+"""Heights of its font by which a line of a cell stands below the figures of its row at most, which are in the middle of
+the cell or beside its first line; guesses."""
+PARTED = 1.12
+"""By how many times the next row is farther from a line of a cell than the line above it; browsers part rows so."""
 STEP = 3.0
 """Points by which a label is indented; this number and the six above were set by hand on FinanceBench's filings."""
 _OF_PAGE = re.compile(
@@ -55,6 +62,13 @@ _OF_PAGE = re.compile(
     re.IGNORECASE,
 )
 """What a program prints above or below each page, and names no column: "Page 1 of 2", "Printed 3 May 2024", a file."""
+
+_FIELD_OF_LETTER = re.compile(
+    r"(?:bill|ship|sold|deliver)(?:ed)? to:|(?:invoice|order|delivery|due|your|our|customer|date|delivered|terms|to"
+    r"|from|attn|address|kunde|rechnung|lieferung|datum|client|facture|commande)\b[^:]{0,30}: ",
+    re.IGNORECASE,
+)
+"""What an invoice or a letter prints above its table, and names nothing in it: "Bill to: Tanfield Surgery"."""
 
 
 @dataclass(frozen=True)
@@ -85,15 +99,98 @@ def figure_tables(lines: Sequence[Line]) -> Iterator[tuple[list[str], set[int]]]
     """
     if sum(line.is_row for line in lines) < LEAST_ROWS:
         return
+    lines = _with_wrapped_cells(lines)
     taken: set[int] = set()
     before: _Columns | None = None
     for first, last in _regions(lines):
         first = _with_headings(lines, first, last)
-        written, before = _table(lines, first, last, before)
+        written, before, top = _table(lines, first, last, before)
         places = set().union(*(line.places for line in lines[first : last + 1]))
         if written and not places & taken:
             taken |= places
+            if top < first:  # what stands above the header does not go on in it
+                yield [""], {min(lines[top].places)}
             yield written, places
+
+
+def _with_wrapped_cells(lines: Sequence[Line]) -> Sequence[Line]:
+    """Return the lines of a page with each cell of several lines in the line that has the figures of its row."""
+    joined: dict[int, list[int]] = {}
+    taken: set[int] = set()
+    for number, line in enumerate(lines):
+        places = (_lines_around(lines, number) or _lines_below(lines, number)) if line.is_row else []
+        if places and taken.isdisjoint(places):
+            joined[number] = places
+            taken.update(places)
+    if not joined:
+        return lines
+    found: list[Line] = []
+    for number, line in enumerate(lines):
+        if number not in taken:
+            found.append(_with_cell(line, [lines[place] for place in joined.get(number, [])]))
+    return found
+
+
+def _lines_around(lines: Sequence[Line], number: int) -> list[int]:
+    """Return the numbers of a cell's lines, half of which stand above its row and half below; [] without any."""
+    row = lines[number]
+    places: list[int] = []
+    above, below = number - 1, number + 1
+    most = HALF_LINE
+    while above >= 0 and below < len(lines) and _are_one_cell(lines[above], lines[below]):
+        up, down = lines[above].foot - lines[above + 1].foot, lines[below - 1].foot - lines[below].foot
+        own = lines[above].segments[0]
+        is_free = all(each.right < own.left or each.left > own.right for each in row.segments)
+        is_same = not places or _are_one_cell(lines[above], lines[places[0]])
+        if max(up, down) > most * row.size or not is_free or not is_same:
+            break
+        places = [above, *places, below]
+        above, below, most = above - 1, below + 1, WHOLE_LINE
+    return places
+
+
+def _lines_below(lines: Sequence[Line], number: int) -> list[int]:
+    """Return the numbers of the lines in which a cell of words behind the first one goes on; [] without any."""
+    row = lines[number]
+    begins = [each.left for each in row.segments[1:] if not FIGURE.fullmatch(each.text)]
+    places: list[int] = []
+    for place in range(number + 1, len(lines)):
+        line = lines[place]
+        own = line.segments[0]
+        down = lines[place - 1].foot - line.foot
+        is_cell = len(line.segments) == 1 and any(abs(own.left - begin) <= SAME_PLACE for begin in begins)
+        if not is_cell or FIGURE.fullmatch(own.text) or down > WHOLE_LINE * row.size:
+            break
+        following = line.foot - lines[place + 1].foot if place + 1 < len(lines) else math.inf
+        if not own.text[:1].islower() and following < PARTED * down:
+            break
+        places.append(place)
+    return places
+
+
+def _are_one_cell(above: Line, below: Line) -> bool:
+    """Return whether two lines are of one piece each that begin at one place, and no figures."""
+    if len(above.segments) > 1 or len(below.segments) > 1 or above.is_row or below.is_row:
+        return False
+    return abs(above.segments[0].left - below.segments[0].left) <= SAME_PLACE
+
+
+def _with_cell(row: Line, parts: Sequence[Line]) -> Line:
+    """Return a row with the lines of one of its cells, in their order."""
+    if not parts:
+        return row
+    left = min(part.segments[0].left for part in parts)
+    beside = [each for each in row.segments if abs(each.left - left) <= SAME_PLACE]
+    own = [*beside, *(part.segments[0] for part in parts)]
+    cell = Segment(" ".join(each.text for each in own), min(each.left for each in own), max(each.right for each in own))
+    segments = sorted([cell, *(each for each in row.segments if each not in beside)], key=lambda each: each.left)
+    return replace(
+        row,
+        segments=segments,
+        words=[*row.words, *(word for part in parts for word in part.words)],
+        begins=[*row.begins, *(begin for part in parts for begin in part.begins)],
+        places=row.places.union(*(part.places for part in parts)),
+    )
 
 
 def _regions(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
@@ -116,14 +213,17 @@ def _regions(lines: Sequence[Line]) -> Iterator[tuple[int, int]]:
         yield start, last
 
 
-def _table(lines: Sequence[Line], first: int, last: int, before: _Columns | None) -> tuple[list[str], _Columns | None]:
-    """Return a table's rows and its columns; no rows if its figures do not form columns."""
+def _table(
+    lines: Sequence[Line], first: int, last: int, before: _Columns | None
+) -> tuple[list[str], _Columns | None, int]:
+    """Return a table's rows, its columns, and where its header begins; no rows if its figures do not form columns."""
     rows = lines[first : last + 1]
     columns = _columns([segment for line in rows for segment in line.figures])
     if not columns or len(columns) > sum(line.is_row for line in rows) * 6:
-        return [], before
+        return [], before, first
+    columns = _with_words(rows, columns)
     labels = _label_columns(lines, first, last, columns)
-    names, caption = _header(lines, first, columns, labels)
+    names, caption, top = _header(lines, first, columns, labels)
     if not any(names) and before is not None and before.go_on(columns, first):
         labels = before.labels
         names, caption = before.names, before.caption
@@ -159,7 +259,7 @@ def _table(lines: Sequence[Line], first: int, last: int, before: _Columns | None
             flush()
             written.append(text)
     flush()
-    return written, found
+    return written, found, top
 
 
 def _cells(line: Line, columns: Sequence[tuple[float, float]], labels: Sequence[float]) -> list[str]:
@@ -200,6 +300,24 @@ def _columns(figures: Sequence[Segment]) -> list[tuple[float, float]]:
         else:
             found.append((left, right))
     return found
+
+
+def _with_words(rows: Sequence[Line], columns: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the columns with those of words between two of figures: the article between its number and its price."""
+    between: dict[int, list[Segment]] = {}
+    for line in rows:
+        for segment in line.segments if line.is_row else ():
+            place = sum(left <= segment.left for left, _ in columns)
+            is_within = 0 < place < len(columns) and columns[place - 1][1] < segment.left
+            if is_within and segment.right < columns[place][0] and not FIGURE.fullmatch(segment.text):
+                between.setdefault(place, []).append(segment)
+    found = list(columns)
+    for words in between.values():
+        begin = median(word.left for word in words)
+        aligned = [word for word in words if abs(word.left - begin) <= SAME_PLACE]
+        if len(aligned) == len(words) and len(words) * 2 > sum(line.is_row for line in rows):
+            found.append((begin, max(word.right for word in words)))
+    return sorted(found)
 
 
 def _column_of(segment: Segment, columns: Sequence[tuple[float, float]]) -> int:
@@ -272,8 +390,8 @@ def parted(segment: Segment, words: Sequence[Segment], begins: Sequence[float]) 
 
 def _header(
     lines: Sequence[Line], first: int, columns: Sequence[tuple[float, float]], labels: Sequence[float] = ()
-) -> tuple[list[str], str]:
-    """Return the columns' names, those of the labels first, and the caption above them."""
+) -> tuple[list[str], str, int]:
+    """Return the columns' names, those of the labels first, the caption above them, and where the header begins."""
     parts: list[list[str]] = [[] for _ in range(len(columns) + 1)]
     further: list[list[str]] = [[] for _ in labels]
     below = [one.middle - other.middle for one, other in pairwise(lines[first : first + LEAST_ROWS])]
@@ -282,7 +400,7 @@ def _header(
         line = lines[number]
         if line.middle - lines[number + 1].middle > NEAR * line.height or not _names_columns(line, columns):
             break
-        if any(_OF_PAGE.fullmatch(segment.text) for segment in line.segments):
+        if any(_OF_PAGE.fullmatch(each.text) or _FIELD_OF_LETTER.match(each.text) for each in line.segments):
             break
         is_far = line.middle - lines[number + 1].middle > FARTHER * median(below)
         if is_far and _are_distinct(parts[1:]) and not any(_is_period(segment.text) for segment in line.segments):
@@ -295,7 +413,7 @@ def _header(
                 for column, text in zip([parts[0], *further], named, strict=True):
                     column[:0] = [text] if text else []
         top = number
-    return [" ".join(part) for part in (parts[0], *further, *parts[1:])], caption_above(lines, top)
+    return [" ".join(part) for part in (parts[0], *further, *parts[1:])], caption_above(lines, top), top
 
 
 def _are_distinct(names: Sequence[Sequence[str]]) -> bool:
@@ -322,6 +440,8 @@ def caption_above(lines: Sequence[Line], top: int) -> str:
         alone = len(line.segments) == 1 and not line.is_row and len(text) <= LONGEST_CAPTION
         near = line.middle - lines[number + 1].middle <= NEAR * line.height
         if not alone or not near or text.endswith((".", ",", ";")) or text[:1].islower() or is_addressee(text):
+            break
+        if _FIELD_OF_LETTER.match(text):
             break
         caption = f"{text} {caption}".strip()
         if not text.startswith(("(", "$", "In ", "in ")):

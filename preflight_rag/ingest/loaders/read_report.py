@@ -38,6 +38,7 @@ _LABELS = {
     "pictures_described": ("picture with a description", "pictures with descriptions"),
     "pictures_without_text": ("picture without text", "pictures without text"),
     "pages_without_text": ("page without text", "pages without text"),
+    "contents_lines": ("line of a table of contents left out", "lines of tables of contents left out"),
     "pages_recognised": ("page recognised", "pages recognised"),
 }
 """Of each count, its word for one and for several, in the order in which people are shown them."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from preflight_rag.ingest.loaders.contents_lists import contents_lines
 from preflight_rag.ingest.loaders.encoding import decode
 from preflight_rag.ingest.loaders.fields import (
     TITLE_CHARACTERS,
@@ -64,7 +65,7 @@ _HEADING = re.compile(
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a plain text as one document, with its tables as rows.
 
-    Lines wrapped at a fixed width are joined to paragraphs.
+    Lines wrapped at a fixed width are joined to paragraphs, and a table of contents is left out.
     """
     text = tidy(decode(read_bytes(path, max_bytes), path))
     if path.suffix.lower() == ".org":
@@ -75,7 +76,12 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     marked = heading_at(first, 1 if is_framed else 0)
     title = marked if len(marked) <= TITLE_CHARACTERS else ""
     title = title or _title_line([line.strip() for line in text.split("\n")])
-    lines = with_whole_words(with_rows(_with_causes([_with_boxes(line) for line in text.split("\n")])))
+    printed = text.split("\n")
+    report = ReadReport()
+    if contents := contents_lines([printed]):
+        report.count("contents_lines", len(contents))
+        printed = [line for at, line in enumerate(printed) if (0, at) not in contents]
+    lines = with_whole_words(with_rows(_with_causes([_with_boxes(line) for line in printed])))
     if path.suffix.lower() == ".rst":
         lines = [line if is_row(line) else _SUPERSCRIPT.sub(_raised, line) for line in lines]
     text = tidy("\n".join(with_parents(lines)))
@@ -84,7 +90,7 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
         known = vocabulary(lines)
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
         text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
-    yield file_document(path, text, title=title, find_headings=path.suffix.lower() != ".log")
+    yield file_document(path, text, title=title, report=report, find_headings=path.suffix.lower() != ".log")
 
 
 def _from_org(text: str) -> str:

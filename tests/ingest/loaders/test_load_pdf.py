@@ -13,7 +13,7 @@ from loaded_files import load_one
 from pypdf import PdfWriter
 
 from preflight_rag.ingest.loaders import load
-from preflight_rag.ingest.loaders.layout import HYPHEN, is_table_row, paragraphs, vocabulary, without_running_lines
+from preflight_rag.ingest.loaders.layout import HYPHEN, is_table_row, paragraphs, vocabulary
 from preflight_rag.state.errors import EmptyDocument, EncryptedDocument
 from preflight_rag.state.values import Document
 
@@ -73,15 +73,6 @@ def test_encrypted_files(tmp_path: Path, password: str, opens: bool) -> None:
 def test_blank_pages_are_no_document(tmp_path: Path) -> None:
     with pytest.raises(EmptyDocument, match="no text on its 2 pages"):
         list(load(make_pdf(tmp_path / "a.pdf", ["", ""])))
-
-
-def test_running_headers_and_page_numbers_go() -> None:
-    pages = [
-        ["Journal of Pain", f"{word} was seen", *"xyz", f"{word} left", f"Page {n}"] for n, word in enumerate("abcdef")
-    ]
-    cleaned = without_running_lines(pages)
-    assert cleaned[0][0] == "Journal of Pain"
-    assert cleaned[3] == ["d was seen", "x", "y", "z", "d left"]
 
 
 @pytest.mark.parametrize(

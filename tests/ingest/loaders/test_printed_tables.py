@@ -200,3 +200,37 @@ def test_a_cell_in_the_middle_of_cells_of_two_lines_stays_in_its_row(tmp_path: P
         ["Urgent: No", "Due: 30 April 2028"],
         ["Urgent: Yes", "Due: 28 May 2027"],
     ]
+
+
+ORDER = [
+    ("1", "Boiler for the wash house with pump and", "1", "2,900.00", "2,900.00"),
+    ("2", "Brass taps, set of five", "2", "64.50", "129.00"),
+    ("3", "Lagging for pipes", "4", "41.20", "164.80"),
+    ("4", "Carriage", "1", "10.00", "10.00"),
+]
+BELOW = "The warranty on item 1 is three years if the boiler is registered within 28 days."
+
+
+@pytest.mark.parametrize("up", [2.2, 0.0], ids=["figures in the middle", "figures beside the first line"])
+def test_the_second_line_of_an_article_belongs_to_its_row(tmp_path: Path, up: float) -> None:
+    texts: list[Printed] = [(10, 50, "Bill to: Havna Hotell, Kaiveien 3, 8005 Bodo")]
+    # The names of the columns stand in their middle, so that no word of the rows begins where they do.
+    texts += [(10, 60, "*No"), (50, 60, "*Article"), (108, 60, "*Qty"), (130, 60, "*Unit"), (160, 60, "*Net")]
+    texts += grid((10, 20, 110, 130, 160), ORDER, 70, 8)
+    texts[texts.index((20, 70, ORDER[0][1]))] = (20, 70 - up, ORDER[0][1])
+    texts += [(20, 70 + (up or 4.4), "expansion tank"), (10, 110, BELOW)]
+    lines = lines_of(tmp_path / "a.pdf", texts)
+    assert "Bill to: Havna Hotell, Kaiveien 3, 8005 Bodo" in lines
+    assert BELOW in lines
+    assert [line for line in lines if " | " in line][:2] == [
+        "No: 1 | Article: Boiler for the wash house with pump and expansion tank"
+        " | Qty: 1 | Unit: 2,900.00 | Net: 2,900.00",
+        "No: 2 | Article: Brass taps, set of five | Qty: 2 | Unit: 64.50 | Net: 129.00",
+    ]
+
+
+def test_note_below_a_row_that_begins_elsewhere_is_no_part_of_its_cell(tmp_path: Path) -> None:
+    texts = grid((10, 20, 110, 130, 160), [("No", "Article", "Qty", "Unit", "Net"), *ORDER], 60, 8)
+    lines = lines_of(tmp_path / "a.pdf", [*texts, (14, 104, "as agreed in May")])
+    assert [line for line in lines if "agreed" in line] == ["as agreed in May"]
+    assert "No: 4 | Article: Carriage | Qty: 1 | Unit: 10.00 | Net: 10.00" in lines

@@ -201,3 +201,17 @@ def test_time_for_marks_above_the_line_grows_with_their_number(tmp_path: Path) -
         return time.process_time() - started
 
     assert seconds(16_000) < 12 * max(0.05, seconds(4_000))
+
+
+def styled(style: str, text: str) -> str:
+    return f'<w:p><w:pPr><w:pStyle w:val="{style}"/></w:pPr><w:r><w:t>{text}</w:t></w:r></w:p>'
+
+
+@pytest.mark.parametrize("style", ["TOC1", "Verzeichnis2", "Contents1"])
+def test_the_table_of_contents_is_left_out_and_counted(tmp_path: Path, style: str) -> None:
+    entries = styled("TOCHeading", "Contents") + styled(style, "Changing the filter\t2") + styled(style, "Locks\t14")
+    text, report = text_and_report(
+        word(tmp_path / "a.docx", entries + styled("TOC1", "Mind the step") + p("It works."))
+    )
+    assert text == "Mind the step\n\nIt works."
+    assert report["counts"]["contents_lines"] == 3

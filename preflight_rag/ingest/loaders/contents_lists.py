@@ -1,0 +1,169 @@
+"""Tables of contents in printed lines: runs of titles that end with page numbers, which grow from line to line.
+
+Such a list shares its words with every question about its document and states nothing; the titles that it repeats
+stand above the chapters themselves. It is left out of a document's text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+LEAST_LEADERS = 4
+"""Dots between a title and its page number; a sentence has three in a row at most."""
+LEAST_ENTRIES = 4
+"""Lines with dots that make a list; a guess, as are the next constants."""
+LEAST_UNDOTTED = 5
+"""Lines below a heading such as "Contents" that make a list where none has dots."""
+LONGEST_TITLE = 4
+"""Printed lines of one entry."""
+LONGEST_LINE = 400
+MOST_ABOVE = 3
+"""Lines between the heading and the first entry, such as "Page"."""
+MOST_OF_DOCUMENT = 0.6
+"""Share of a document's lines from which a list is what the document is about."""
+_PAGE = re.compile(r"(?<![\w,:/-])(?<!\w\.)(?:(\d{1,4})|([ivxlc]{1,7}))$")
+_LEADERS = " \t.…·\u00a0"
+_HEADING = frozenset((
+    "contents", "table of contents", "list of figures", "list of tables", "inhalt", "inhaltsverzeichnis",
+    "table des matières", "sommaire", "índice", "índice general", "contenido", "tabla de contenido", "indice",
+    "sommario", "sumário", "inhoud", "inhoudsopgave", "spis treści", "obsah", "innehåll", "innehållsförteckning",
+    "indhold", "indholdsfortegnelse", "innhold", "sisällys", "sisällysluettelo", "cuprins", "tartalom",
+))  # fmt: skip
+_IN_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A printed line with its place; `number` is the page that it names, 0 for none and for roman ones."""
+
+    page: int
+    at: int
+    text: str
+    number: int = 0
+    is_dotted: bool = False
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether the line ends with the number of a page."""
+        return self.number > 0 or self.is_dotted
+
+
+@dataclass
+class _Run:
+    """Lines of one list, from the first entry to the last one."""
+
+    first: int
+    last: int
+    numbers: list[int] = field(default_factory=list)
+    dotted: int = 0
+    entries: int = 0
+
+
+def roman(text: str) -> int:
+    """Return the value of a roman number in small letters; 0 if it is none, such as "mix"."""
+    values = [_IN_ROMAN.get(letter, 0) for letter in text]
+    if not all(values):
+        return 0
+    total = 0
+    for value, following in zip(values, [*values[1:], 0], strict=True):
+        total += -value if value < following else value
+    return total if text == _to_roman(total) else 0
+
+
+def _to_roman(number: int) -> str:
+    """Return a number below 400 in roman letters, by which a wrong order of them is seen."""
+    written = ""
+    for value, letters in ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv")):
+        written += letters * (number // value)
+        number %= value
+    return written + "i" * number
+
+
+def contents_lines(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
+    """Return `(page, line)`, from 0, of all lines of tables of contents, with the headings above them.
+
+    Args:
+        pages: The printed lines of each page, without running heads.
+    """
+    lines = [_line(page, at, text) for page, own in enumerate(pages) for at, text in enumerate(own) if text.strip()]
+    if not any(line.is_entry for line in lines):
+        return set()
+    found: set[tuple[int, int]] = set()
+    for run in _runs(lines):
+        above = _heading_above(lines, run.first)
+        if not _is_list(run, len(pages), has_heading=above is not None):
+            continue
+        first = run.first if above is None else above
+        found.update((line.page, line.at) for line in lines[first : run.last + 1])
+    return found if len(found) < MOST_OF_DOCUMENT * len(lines) else set()
+
+
+def _line(page: int, at: int, text: str) -> _Line:
+    """Return a line with the number of the page that it names at its end."""
+    line = text.strip()
+    match = _PAGE.search(line[-8:]) if len(line) <= LONGEST_LINE else None
+    if match is None:
+        return _Line(page, at, line)
+    title = line[: len(line) - len(match[0])]
+    plain = title.rstrip(_LEADERS)
+    # Of "..." at the end of a title the dots are its own.
+    is_dotted = sum(title.count(mark, len(plain)) for mark in ".·") + 3 * title.count("…", len(plain)) >= LEAST_LEADERS
+    if not any(map(str.isalpha, plain)) or (match[2] and not (is_dotted and roman(match[2]))):
+        return _Line(page, at, line)
+    return _Line(page, at, line, int(match[1] or 0), is_dotted)
+
+
+def _runs(lines: Sequence[_Line]) -> Iterator[_Run]:
+    """Yield the runs of entries whose page numbers do not fall, with what is wrapped between them."""
+    run: _Run | None = None
+    for place, line in enumerate(lines):
+        if run is not None and place - run.last > LONGEST_TITLE:
+            yield run
+            run = None
+        if not line.is_entry or (not line.is_dotted and _is_part_of_title(lines, place, run)):
+            continue
+        if run is not None and line.number and run.numbers and line.number < run.numbers[-1]:
+            yield run
+            run = None
+        run = run or _Run(place, place)
+        run.last = place
+        run.entries += 1
+        run.dotted += line.is_dotted
+        run.numbers += [line.number] if line.number else []
+    if run is not None:
+        yield run
+
+
+def _is_part_of_title(lines: Sequence[_Line], place: int, run: _Run | None) -> bool:
+    """Return whether the number that ends a line without dots names no page: "Differences between version 4"."""
+    number = lines[place].number
+    if run is not None and run.numbers and number < run.numbers[-1]:
+        return True
+    following = lines[place + 1 : place + 1 + LONGEST_TITLE]
+    if following and following[0].text[:1].islower():  # the title goes on
+        return True
+    later = next((line for line in following if line.is_dotted and line.number), None)
+    if later is not None:
+        return number > later.number
+    # Below the last dots only what follows at once is an entry: "Index 65".
+    return run is not None and run.dotted > 0 and place - run.last > 1
+
+
+def _heading_above(lines: Sequence[_Line], first: int) -> int | None:
+    """Return the place of a heading such as "Contents" near above a list; None without one."""
+    for place in range(first - 1, max(-1, first - 2 - MOST_ABOVE), -1):
+        if lines[place].text.strip(" :.").casefold() in _HEADING:
+            return place
+    return None
+
+
+def _is_list(run: _Run, pages: int, *, has_heading: bool) -> bool:
+    """Return whether a run is a table of contents: not a menu, whose dots lead to prices, nor a packing list."""
+    if len(run.numbers) > 1 and run.numbers[0] == run.numbers[-1] and len(run.numbers) > LEAST_UNDOTTED:
+        return False
+    within = max(run.numbers, default=0) <= pages
+    if run.dotted >= LEAST_ENTRIES - has_heading:
+        return has_heading or within
+    return has_heading and within and run.entries >= LEAST_UNDOTTED

@@ -1,0 +1,84 @@
+"""Tables of contents, which state nothing, and the lists with numbers that are none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.contents_lists import contents_lines, roman
+from preflight_rag.ingest.loaders.read_report import report_of
+
+PROSE = ["The pump is oiled in spring.", "It takes 3 litres.", "A new one costs 80 pounds."]
+DOTTED = [
+    "Preface . . . . . . . . . . iii",
+    "1 Pumps . . . . . . . . . . . . 1",
+    "1.1 How long does it take to change the filter of a pump that",
+    "was made before 1990? . . . . . . . 2",
+    "2 Locks ............ 4",
+    "Index 9",
+]
+BARE = ["Part I Pumps 2", "Filters 2", "Oil 3", "Part II Locks 4", "Sluices 6", "Index 9"]
+
+
+def left(*pages: list[str], more: int = 9) -> list[list[str]]:
+    given = [*pages, *[PROSE] * more]
+    found = contents_lines(given)
+    return [[line for at, line in enumerate(page) if (n, at) not in found] for n, page in enumerate(given)]
+
+
+@pytest.mark.parametrize("entries", [DOTTED, BARE, [line.replace(" . ", " .").replace(". ", ".") for line in DOTTED]])
+@pytest.mark.parametrize("heading", ["Contents", "TABLE OF CONTENTS", "Inhaltsverzeichnis"])
+def test_list_below_its_heading_goes_with_it(heading: str, entries: list[str]) -> None:
+    assert left(["Orchard Guide", heading, "", *entries, "", *PROSE])[0] == ["Orchard Guide", "", "", *PROSE]
+
+
+def test_list_goes_on_over_pages() -> None:
+    first, second = (
+        ["Contents", *DOTTED[:5]],
+        ["Contents", "Weirs 5", "Gates 6", "3.1 Bolts . . . . . . . 7", "Index 9"],
+    )
+    assert left(first, second)[:2] == [[], []]
+
+
+def test_dots_show_a_list_without_a_heading() -> None:
+    assert left(DOTTED)[0] == []
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["Coffee . . . . . . 3", "Tea . . . . . . 2", "Cake . . . . . . 4", "Soup . . . . . . 3", "Pie . . . . . . 5"],
+        ["Dinner . . . . . . 13", "Lunch . . . . . . 14", "Wine . . . . . . 15", "Duck . . . . . . 17"],
+        ["Rye ....... 2.50", "Malt ....... 3.50", "Oats ....... 4.50", "Rice ....... 5.50", "Bran ....... 6.50"],
+        ["Bolts 2", "Nuts 3", "Washers 4", "Screws 6", "Hinges 8", "Keys 9"],
+        ["Contents", "Bolts 20", "Nuts 30", "Washers 40", "Screws 60", "Hinges 80"],
+        ["Contents", "Bolts 8", "Nuts 2", "Washers 4", "Screws 6", "Hinges 3"],
+        ["Contents", "The box holds 3", "bolts. It weighs 4"],
+        PROSE * 3,
+    ],
+)
+def test_other_lists_stay(lines: list[str]) -> None:
+    assert left(lines)[0] == lines
+
+
+def test_document_that_is_a_list_stays() -> None:
+    assert left(["Contents", *BARE], more=1)[0] == ["Contents", *BARE]
+
+
+def test_list_in_a_plain_text_goes_and_is_reported(tmp_path: Path) -> None:
+    entries = ["1. Pumps ............. 3", "2. Locks ............. 5", "3. Weirs ............. 8"]
+    path = tmp_path / "guide.txt"
+    path.write_text("\n".join(["Orchard guide", "", "Table of Contents", "", *entries, "", *PROSE]))
+    document = next(iter(load(path)))
+    report = report_of(document.metadata)
+    assert "Weirs" not in document.text
+    assert "It takes 3 litres." in document.text
+    assert report is not None
+    assert report.counts["contents_lines"] == 4
+
+
+@pytest.mark.parametrize(("text", "value"), [("iv", 4), ("xix", 19), ("xlii", 42), ("iiii", 0), ("vx", 0), ("mix", 0)])
+def test_roman_numbers(text: str, value: int) -> None:
+    assert roman(text) == value
