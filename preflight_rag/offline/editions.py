@@ -14,7 +14,8 @@ from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.headers import only_says_near
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.tables import is_row
-from preflight_rag.text.versions import names_version, supersedes, versions_lead
+from preflight_rag.text.values import years
+from preflight_rag.text.versions import are_versions, dated, names_version, supersedes, versions_lead
 from preflight_rag.text.words import STOP_WORDS, words
 
 ALIKE = 0.5
@@ -40,11 +41,14 @@ def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Sour
     quotes = list(draft.quotes)
     for (i, first), (j, second) in combinations(enumerate(quotes), 2):
         older, newer = sources.get(first[0]), sources.get(second[0])
-        if older is None or newer is None or supersedes(older, newer):
-            older, newer, first, second = newer, older, second, first
-        if older is None or newer is None or not supersedes(newer, older) or not _is_same_rule(first[1], second[1]):
+        if older is None or newer is None or not _is_same_rule(first[1], second[1]):
             continue
-        if names_version(question, older) or first[1] == second[1]:
+        if _is_row_of_later_list(older, newer, first[1]) and not years(question):
+            quotes[i], quotes[j] = second, first
+            continue
+        if supersedes(older, newer):
+            older, newer, first, second = newer, older, second, first
+        if not supersedes(newer, older) or names_version(question, older) or first[1] == second[1]:
             continue
         if i == 0 and answers_to(question, newer, second[1]):
             return evidence([second, first], versions_lead(newer, second[1], first[1]), draft.unclaimed)
@@ -55,6 +59,18 @@ def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Sour
 def _is_same_rule(one: str, other: str) -> bool:
     """Return whether two quotes are rows of one name, or sentences that share most words."""
     if is_row(one) and is_row(other):
-        return one.partition(" | ")[0] == other.partition(" | ")[0]
+        return _row_name(one) == _row_name(other)
     a, b = (frozenset(words(text)) - STOP_WORDS for text in (one, other))
     return bool(a and b) and len(a & b) >= ALIKE * len(a | b)
+
+
+def _row_name(row: str) -> str:
+    """Return what a row is of, without the name of its column."""
+    first = row.partition(" | ")[0]
+    return (first.rpartition(": ")[2] or first).casefold().strip()
+
+
+def _is_row_of_later_list(older: Source, newer: Source, row: str) -> bool:
+    """Return whether a row is of a dated list, and the other document is dated later, though not by the same title."""
+    was, now = dated(older)[:4], dated(newer)[:4]
+    return is_row(row) and not are_versions(older, newer) and bool(was) and was < now

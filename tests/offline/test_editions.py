@@ -11,6 +11,8 @@ TABLE = (
     "| Ketamine | 5 mg/kg | 5 mg/kg |\n"
 )
 DOCUMENTS = {
+    "price table for clients 2024.csv": "Service,Dog,Cat\nMicrochip,£19,£19\nNail clip,£8,£7\n",
+    "Price list 2025.csv": "Item,Dog,Cat\nMicrochip,£24,£24\nNail clip,£9,£8\n",
     "protocol-2023.md": "# Sedation protocol\n\nEdition of 2 May 2023.\n\n" + TABLE.format(dose="0.2") + "\n"
     "A nurse notes pulse and breathing every ten minutes.\n",
     "protocol-2025.md": "# Sedation protocol\n\nEdition of 9 June 2025.\n\n" + TABLE.format(dose="0.3") + "\n"
@@ -29,6 +31,13 @@ def test_the_newest_edition_stands_first_and_the_line_above_says_so(app: Preflig
     answer = app.ask(question).answer
     assert "newest first" in answer.split("\n")[0]
     assert -1 < answer.index(newer) < answer.index(older)
+
+
+@pytest.mark.parametrize(
+    ("question", "first"), [("What is the price of a microchip?", "£24"), ("What was a microchip in 2024?", "£19")]
+)
+def test_the_row_of_the_later_list_stands_first_unless_a_year_is_asked_for(app: Preflight, question, first) -> None:
+    assert first in app.ask(question).citations[0].quote
 
 
 def test_the_edition_that_a_question_names_keeps_its_place(app: Preflight) -> None:
