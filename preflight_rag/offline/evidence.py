@@ -122,7 +122,7 @@ _SAME_WORDS = 0.8
 """Share of common terms from which two sentences may say the same; a guess."""
 _TAKES_PART = re.compile(r"\bt(?:ak(?:e|es|ing|en)|ook) part\b", re.I)
 """Expressions for participating in a study that a sentence about participants does not use."""
-_MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|most|least) \w+ of\b", re.I)
+_MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|(?<!at )(?:most|least)) \w+ of\b", re.I)
 """Asks for a thing, though the word behind it may be one for figures: "the largest cost of the branch" is repairs."""
 _DAY = re.compile(
     r"\b(?:January|February|March|April|June|July|August|September|October|November|December"

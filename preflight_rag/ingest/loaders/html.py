@@ -175,6 +175,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         | _flatten(soup)
         | _write_in_words(soup, page, report)
         | _write_boxes(soup)
+        | _join_lines(soup)
         | _write_terms(soup)
         | _part_leads(soup)
         | _write_lists(soup)
@@ -242,6 +243,25 @@ def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]
         style = "heading" if one_line(line) in headings else "row" if is_row(line) else ""
         blocks.append((style, line))
     return blocks
+
+
+_INDENTED_LINE = re.compile(r"\n[ \t]++(?=\S|\Z)")
+_AS_PRINTED = ["pre", "textarea", "script", "style", "listing", "xmp"]
+
+
+def _join_lines(soup: BeautifulSoup) -> bool:
+    """Join the indented lines of a page's source within a text, which are no lines of the page; return whether any was.
+
+    A sentence would end where the source was wrapped and indented.
+    """
+    from bs4.element import NavigableString
+
+    joined = False
+    for text in soup.find_all(string=_INDENTED_LINE):
+        if type(text) is NavigableString and text.strip() and text.find_parent(_AS_PRINTED) is None:
+            text.replace_with(_INDENTED_LINE.sub(" ", text))
+            joined = True
+    return joined
 
 
 def _flatten(soup: BeautifulSoup) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 
@@ -43,6 +44,19 @@ def test_a_footer_keeps_the_lines_that_state_something(tmp_path: Path) -> None:
     assert "Updated 7 April 2025 by Ann Reeve" in text
     assert "Call 01234 567890" in text
     assert not any(word in text for word in ("© 2025", "Top 10", "Follow us", "Part 1"))
+
+
+def test_lines_that_are_indented_in_the_source_are_no_lines_of_the_page(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    wrapped = (
+        "<p>\n\t  For delivery put the name of\n\t  the server, your login and password in\n\t  "
+        "<code>/etc/mail/passwd</code>. See the man\n          page.\n\t</p><pre>first\n    second</pre>"
+    )
+    path.write_text(ARTICLE.format(paragraphs=wrapped * 10), encoding="utf-8")
+    text = load_one(path).text
+    assert "put the name of the server, your login and password in" in text
+    assert re.search(r"password in `?/etc/mail/passwd`?\. See the man page\.", text)
+    assert "first\n    second" in text
 
 
 def test_short_page_gives_its_visible_text(tmp_path: Path) -> None:
