@@ -6,7 +6,10 @@ import pytest
 from broken_bow import documents, script
 from fpdf import FPDF
 from playwright.sync_api import expect
+from serving import running
 
+from preflight_rag import Preflight
+from preflight_rag.library import Library
 from preflight_rag.state.values import Document
 
 pytestmark = pytest.mark.slow
@@ -94,6 +97,29 @@ def test_a_statement_that_its_source_does_not_support_is_shown_as_such(visit, sc
     expect(page.locator(".doubts")).to_contain_text("Venus is the home of seven million penguins")
     marked = page.evaluate("[...CSS.highlights.values()].flatMap(all => [...all].map(String))")
     assert marked == ["Venus is the home of seven million penguins "] or marked[0].startswith("Venus is the home")
+
+
+@pytest.fixture
+def pier_url(embedder, tmp_path):
+    """A server over two documents that say different things about dogs."""
+    said = {"Pier rules": "Dogs are kept on a lead on the pier.", "Visitors' guide": "Dogs are welcome on the pier."}
+    with Library.open(tmp_path / "pier", embedder=embedder, create=True) as library:
+        library.add(
+            [Document(id=title, source=f"/files/{title}.md", title=title, text=text) for title, text in said.items()]
+        )
+    with Preflight.open(tmp_path / "pier", "offline", embedder=embedder) as app, running(app) as url:
+        yield url
+
+
+def test_quotes_of_two_documents_about_a_yes_or_no_are_cards_with_their_titles(visit, pier_url, ask):
+    page = visit(pier_url)
+    ask(page, "Are dogs allowed on the pier?")
+    expect(page.locator(".cards .card h3")).to_have_text(["Pier rules", "Visitors' guide"])
+    # The title is not said again below, and no picture of relations is offered, since none was found.
+    expect(page.locator(".cards .card-foot").first).not_to_contain_text("Pier rules")
+    page.locator(".turn-actions").get_by_role("button", name="Evidence").click()
+    expect(page.get_by_role("tab", name="Sources")).to_be_visible()
+    expect(page.get_by_role("tab", name="Relations")).to_have_count(0)
 
 
 def test_relations_are_a_picture_with_a_table(visit, scripted_url, ask):

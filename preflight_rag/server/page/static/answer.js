@@ -32,7 +32,7 @@ function card(group, answer, withQuote) {
     h("h3", {}, group.entity, group.descriptor ? h("span.descriptor", {}, group.descriptor) : null),
     h("div.card-answer", { class: group.answer.length <= 40 ? "short" : null }, light(group.answer)),
     withQuote && first ? (tablesOf(first.quote, { short: group.answer }) ?? h("blockquote", {}, first.quote)) : null,
-    h("p.card-foot", {}, h("span.marks", {}, byDocument(cited).map(mark)), h("span", {}, first ? [nameOf(first), yearAndPages(cited)].filter(Boolean).join(" · ") : "")),
+    h("p.card-foot", {}, h("span.marks", {}, byDocument(cited).map(mark)), h("span", {}, first ? [nameOf(first) === group.entity ? "" : nameOf(first), yearAndPages(cited)].filter(Boolean).join(" · ") : "")),
   );
 }
 

@@ -60,7 +60,7 @@ export class Evidence {
   #tabs() {
     const { answer } = this.turn;
     if (!answer) return ["how"];
-    return ["sources", ...(answer.relations.length || answer.groups.length > 1 ? ["relations"] : []), "how"];
+    return ["sources", ...(answer.relations.length || (answer.groups.length > 1 && answer.route.name === "corg") ? ["relations"] : []), "how"];
   }
 
   #head(tabs) {
