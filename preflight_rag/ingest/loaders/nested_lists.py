@@ -72,11 +72,16 @@ def _subject(line: str) -> set[str]:
 
 
 def item_with_parents(parents: Sequence[str], text: str) -> str:
-    """Return an item's text after those of the items around it, the outermost first."""
-    named = [short for parent in parents if (short := _short(parent))]
+    """Return an item's text after those of the items around it, the outermost first; without what it says itself."""
+    named = [short for parent in parents if (short := _short(parent)) and not _says(text, short)]
     if not named:
         return text
     return f"{', '.join(named)}{', ' if ': ' in text else ': '}{text}"
+
+
+def _says(text: str, parent: str) -> bool:
+    """Return whether an item names what it belongs to: "The Project Leader is elected" below "Project Leader"."""
+    return re.search(rf"(?<!\w){re.escape(parent)}(?!\w)", text) is not None
 
 
 def _short(parent: str) -> str:

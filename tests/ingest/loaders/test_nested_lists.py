@@ -224,3 +224,15 @@ def test_numbered_items_stand_with_a_line_that_denies_them(marks):
 def test_lettered_item_is_no_line_above_the_next_ones():
     text = "Rules\n\nText of the rules.\n\na) no pets\nb) no cars"
     assert with_denials(text) == text
+
+
+@pytest.mark.parametrize(
+    ("parents", "text", "written"),
+    [
+        (["Project Leader"], "The Project Leader is elected.", "The Project Leader is elected."),
+        (["Ferries", "Sundays:"], "On Sundays none", "Ferries: On Sundays none"),
+        (["Leader"], "Leaders are elected.", "Leader: Leaders are elected."),  # another word
+    ],
+)
+def test_an_item_that_names_what_it_belongs_to_does_not_repeat_it(parents, text, written) -> None:
+    assert item_with_parents(parents, text) == written
