@@ -11,6 +11,7 @@ from itertools import combinations
 
 from preflight_rag.offline.evidence import evidence
 from preflight_rag.state.reading import Draft, Source
+from preflight_rag.text.asked_years import is_of_other_years
 from preflight_rag.text.headers import only_says_near
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.tables import is_row
@@ -33,7 +34,8 @@ def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Sour
         draft: An answer.
         sources: The passages by number.
     """
-    if draft.claims or not draft.found:
+    shown = [(sources[n], quote) for n, quote in draft.quotes if n in sources]
+    if draft.claims or not draft.found or is_of_other_years(question, shown):
         return draft
     lead = draft.text.split("\n\n")[0]
     if not only_says_near(lead):

@@ -21,7 +21,7 @@ from preflight_rag.models.cache import PureCache
 from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.state.reading import Draft, Extract, Source
-from preflight_rag.text.asked_years import gives_year, of_another_year
+from preflight_rag.text.asked_years import gives_year, is_of_other_years, of_another_year
 from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
@@ -577,7 +577,8 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
     n, quote = outdated[0]
     latest = newest_first([item.source for item in newer[n, quote]])[0]
     text = next(item.text for item in newer[n, quote] if item.source is latest)
-    if not answers_to(fit.question, latest, text):  # what changed is no answer
+    of_other_years = is_of_other_years(fit.question, [(latest, text), (fit.source(n), quote)])
+    if of_other_years or not answers_to(fit.question, latest, text):  # what changed is no answer
         return list(quotes), lead
     if all(number != latest.n for number, _ in shown):  # the older one must not stand alone under this line
         shown = [(latest.n, text), *shown]

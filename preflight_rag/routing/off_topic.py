@@ -22,8 +22,10 @@ from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import asked_abbreviation
 from preflight_rag.text.exact import holds, is_definite
 from preflight_rag.text.languages import language_of
+from preflight_rag.text.log_lines import is_log_line, is_setting
 from preflight_rag.text.names import mentions, only_subject
 from preflight_rag.text.other_things import subject_words
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -99,7 +101,9 @@ def is_half_quoted(question: str, quotes: Sequence[tuple[int, str]], sources: Se
     by_number = {source.n: source for source in sources}
     for n, quote in quotes:
         around = f"{by_number[n].title} {by_number[n].heading}" if n in by_number else ""
-        if asked & frozenset(words(around)) or 2 * len(asked & frozenset(words(quote))) >= len(asked):
+        if is_row(quote) or is_log_line(quote) or is_setting(quote) or asked & frozenset(words(around)):
+            return True
+        if 2 * len(asked & frozenset(words(quote))) >= len(asked):
             return True
     return False
 

@@ -11,7 +11,7 @@ from preflight_rag.text.names import surface_names
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, dates_agree, figures_of, last_question, years
-from preflight_rag.text.versions import newest_first
+from preflight_rag.text.versions import dated, newest_first
 from preflight_rag.text.words import STOP_WORDS, words
 
 _BOUND = re.compile(
@@ -61,6 +61,14 @@ def _has_names(question: str, source: Source) -> bool:
         letters = [word for word in name if not any(map(str.isdigit, word))]  # of "Acme in 1995" the name
         names.append(frozenset(words(" ".join(letters))))
     return all(name & text for name in names if name)
+
+
+def is_of_other_years(question: str, quotes: Sequence[tuple[Source, str]]) -> bool:
+    """Return whether a question names years, and no quote or its document's title or date has one of these."""
+    asked = years(last_question(question))
+    return bool(asked) and not any(
+        asked & years(f"{quote} {_spaced(source.title)} {dated(source)}") for source, quote in quotes
+    )
 
 
 def by_year(

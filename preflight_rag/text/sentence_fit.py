@@ -174,6 +174,10 @@ class SentenceFit:
             return False
         return not self.denying or any(self._polarity(item) > 0 for item in found)
 
+    def source(self, n: int) -> Source:
+        """Return the passage of a number."""
+        return next(source for source in self._sources if source.n == n)
+
     def is_replaced(self, n: int, quote: str) -> bool:
         """Return whether a quote is from an edition that another one replaces, and which the question does not name."""
         if n not in self._replacing:

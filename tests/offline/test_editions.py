@@ -47,3 +47,8 @@ def test_the_edition_that_a_question_names_keeps_its_place(app: Preflight) -> No
 
 def test_what_both_editions_say_is_no_difference(app: Preflight) -> None:
     assert "different answers" not in app.ask("How much ketamine does a dog get before the operation?").answer
+
+
+def test_editions_of_other_years_than_the_question_names_are_no_different_answers_to_it(app: Preflight) -> None:
+    lead = app.ask("How often does a nurse note pulse and breathing in 2027?").answer.split("\n")[0]
+    assert "different answers" not in lead
