@@ -46,7 +46,7 @@ from preflight_rag.routing.decision import (
 )
 from preflight_rag.routing.library_risk import risk_model_of
 from preflight_rag.routing.model_profile import profile_of_reader
-from preflight_rag.routing.off_topic import is_half_quoted
+from preflight_rag.routing.off_topic import is_half_quoted, names_much
 from preflight_rag.routing.second_look import (
     escalation,
     found_elsewhere,
@@ -102,8 +102,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     looks = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
     reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
     if needs_support:
-        strict = context.reader.by_rule and is_far_off_topic(decision)
-        reply = _supported(state["standalone_question"], reply, sources, strict=strict)
+        question = state["standalone_question"]
+        strict = context.reader.by_rule and is_far_off_topic(decision) and names_much(question)
+        reply = _supported(question, reply, sources, strict=strict)
     if by_rule:
         reply = _without_another_code(state["standalone_question"], reply, sources, decision)
     draft: Draft = reply.value

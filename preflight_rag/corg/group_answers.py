@@ -15,7 +15,7 @@ from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
 from preflight_rag.text.asked_documents import asked_documents
-from preflight_rag.text.asked_years import by_year, is_titled_by_year
+from preflight_rag.text.asked_years import by_year, is_of_other_years, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.headers import CLOSEST, SEVERAL, why_unclaimed
@@ -105,7 +105,10 @@ def as_evidence(
     lines = [
         f"**{labels[n]}**: {quoted(n, quote)}" if labels.get(n) else quoted(n, quote) for n, quote in quotes.items()
     ]
-    answering = replaced and answers_to(question, ordered[0], quotes[ordered[0].n])
+    of_other_years = is_of_other_years(
+        question, [(source, quotes[source.n]) for source in ordered if source.n in quotes]
+    )
+    answering = replaced and not of_other_years and answers_to(question, ordered[0], quotes[ordered[0].n])
     if answering and of_years == lead and len(set(quotes.values())) > 1:
         of_years = versions_lead(ordered[0], quotes[ordered[0].n], quotes[replaced[0].n])
     lead = of_years

@@ -22,6 +22,13 @@ SHORT = 60
 _LINE = re.compile(
     r"^[ \t#*_>|-]{0,12}(?:(?:\d{1,3}\.?){1,4}[ \t]|[QF][:.] ?)?(?P<asked>[^\n]{8,200}\?)[ \t*_]{0,4}$", re.MULTILINE
 )
+_SAYS_LITTLE = frozenset(
+    words(
+        "work support run use go get have need make possible available allowed want please tell know any there exist"
+        " offer provide handle cope mean happen"
+    )
+)
+"""Words of a question that another question may have in other words."""
 _PARAGRAPH_ENDS = re.compile(r"\n[ \t]*\n")
 
 
@@ -40,7 +47,9 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
             own = frozenset(words(line["asked"])) - STOP_WORDS
             shared = len(asked & own)
             share = min(shared / len(asked), shared / len(own)) if shared > 1 else 0.0
-            if share < LEAST_SHARED or asked_kind(line["asked"]) != asked_kind(question):
+            # "Is drinking allowed in the barn?" is another question than "Is smoking allowed in the barn?".
+            is_other = bool(asked - own - _SAYS_LITTLE)
+            if is_other or share < LEAST_SHARED or asked_kind(line["asked"]) != asked_kind(question):
                 continue
             if quote := _first_sentences(source.text, line.end()):
                 found.append((-share, source.n, quote))

@@ -6,6 +6,7 @@ five minutes, with the pressure"), and the older edition's dose would stand firs
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from itertools import combinations
 
@@ -15,7 +16,7 @@ from preflight_rag.text.asked_years import is_of_other_years
 from preflight_rag.text.headers import only_says_near
 from preflight_rag.text.other_things import answers_to
 from preflight_rag.text.tables import is_row
-from preflight_rag.text.values import years
+from preflight_rag.text.values import with_digits, years
 from preflight_rag.text.versions import are_versions, dated, names_version, supersedes, versions_lead
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -52,10 +53,16 @@ def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Sour
             older, newer, first, second = newer, older, second, first
         if not supersedes(newer, older) or names_version(question, older) or first[1] == second[1]:
             continue
-        if i == 0 and answers_to(question, newer, second[1]):
+        if i == 0 and _differ(second[1], first[1]) and answers_to(question, newer, second[1]):
             return evidence([second, first], versions_lead(newer, second[1], first[1]), draft.unclaimed)
         quotes[i], quotes[j] = second, first
     return draft if quotes == list(draft.quotes) else evidence(quotes, lead, draft.unclaimed)
+
+
+def _differ(one: str, other: str) -> bool:
+    """Return whether two quotes give different figures; the same rule may be worded anew."""
+    a, b = (re.findall(r"\d+(?:[.,:]\d+)*", with_digits(text)) for text in (one, other))
+    return sorted(a) != sorted(b)
 
 
 def _is_same_rule(one: str, other: str) -> bool:

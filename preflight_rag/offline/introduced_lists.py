@@ -30,7 +30,8 @@ def with_items(question: str, quote: str, source: Source) -> str:
     end = start + len(quote)
     missing = subject_words(question).difference(words(quote))
     listed, shown, at = 0, end, end
-    for line in source.text[end : start + LONGEST].splitlines(keepends=True):
+    # Of the last line as much is looked at as shows that it is too long.
+    for line in source.text[end : start + 2 * LONGEST].splitlines(keepends=True):
         at += len(line)
         if at > start + LONGEST or _HEADING.match(line):
             break
@@ -41,6 +42,4 @@ def with_items(question: str, quote: str, source: Source) -> str:
         listed += 1
         if listed <= MOST_ITEMS or missing.intersection(words(line)):
             shown = at
-    whole = source.text[start:shown].strip()
-    # The last line may be cut by the limit; a quote ends where a line ends.
-    return whole if shown > end else quote
+    return source.text[start:shown].strip() if shown > end else quote

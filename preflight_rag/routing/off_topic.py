@@ -41,6 +41,9 @@ FEW = 0.45
 """Share of a question's words in a sentence, the title's counted in, below which cosines that say nothing leave it in
 doubt. A guess: of development questions over COVID-QA's articles 19 in 20 have more, of those about something else one
 in ten."""
+LEAST_NAMED = 4
+"""Words of a question from which on a quote needs half of them; of fewer, one may be all that a document shares with a
+question in other words. A guess."""
 RELEVANT = 0.5
 """Least probability, by the reader, that a passage should be found for the question. Set with the others."""
 
@@ -89,6 +92,11 @@ def bearing_of(
     if not in_doubt or extractive is None:
         return PassageRelevance(nearness, is_none=False)
     return PassageRelevance(nearness, _sees_nothing(question, sources, extractive))
+
+
+def names_much(question: str) -> bool:
+    """Return whether a question names so much that a quote with less than half of it is about something else."""
+    return len(subject_words(question)) >= LEAST_NAMED
 
 
 def is_half_quoted(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:

@@ -34,12 +34,17 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
-_BULLET = re.compile(r"\n[ \t]*[*+-][ \t]+(?=[^\s*+-])")
+_BULLET = re.compile(r"\n[ \t]*[*-][ \t]+(?=[^\s*-])")
 _CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
-_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
-"""Double asterisks before or behind words, also where the quote has cut the other pair off; not "2**3", not "**/x"."""
+_BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}+)(?<=[^\s/])\*\*(?![\w*/])")
+_CUT_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
+"""Double asterisks before or behind words, whose other pair the quote has cut off; not "2**3", not "**/x"."""
 _UNDERLINED = re.compile(r"(?<!\w)__(?=\S)((?:(?!__)[^\n]){1,300})__(?!\w)")
-_IDENTIFIER = re.compile(r"[a-z0-9]+(?:_[a-z0-9]+)*")
+_OF_PYTHON = re.compile(
+    r"(?:init|main|name|file|all|dict|doc|call|enter|exit|iter|next|len|str|repr|new|del|eq|hash|version|future|slots|class"
+    r"|import|path|package|[a-z]+(?:_[a-z]+)+)"
+)
+"""Names that Python writes with two underscores on either side: "__init__"."""
 
 Span = tuple[int, int]
 
@@ -256,10 +261,12 @@ def plain(quote: str) -> str:
 
     The asterisks of commands and file names stay ("5 0 * * *"), as do the underscores of names ("__init__").
     """
-    quote = _BULLET.sub(" • ", quote)
+    bullets = _BULLET.findall(quote)
+    if len(bullets) > 1 or (bullets and quote[: quote.index(bullets[0])].rstrip().endswith(":")):
+        quote = _BULLET.sub(" • ", quote)
     text = _CODE.sub(lambda found: f"‘{found[1]}’" if found[1] else "", _REFERENCE.sub("", quote))
-    text = _UNDERLINED.sub(lambda found: found[0] if _IDENTIFIER.fullmatch(found[1]) else found[1], text)
-    return " ".join(_BOLD.sub("", text).split())
+    text = _UNDERLINED.sub(lambda found: found[0] if _OF_PYTHON.fullmatch(found[1]) else found[1], text)
+    return " ".join(_CUT_BOLD.sub("", _BOLD.sub(r"\1", text)).split())
 
 
 def with_ellipses(quote: str, text: str) -> str:

@@ -28,6 +28,8 @@ DOCUMENTS = {
         ("Does chrony work on macOS?", None),
         ("When did chrony support Windows?", None),  # asks something else of the same
         ("Who cleans the windows?", None),
+        ("Are there any plans to drop Windows?", None),
+        ("Who keeps the dog's keys?", None),
     ],
 )
 def test_the_first_sentences_below_nearly_the_same_question(question, quote):

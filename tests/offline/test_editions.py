@@ -11,6 +11,8 @@ TABLE = (
     "| Ketamine | 5 mg/kg | 5 mg/kg |\n"
 )
 DOCUMENTS = {
+    "safety-2021.md": "# Boat safety rules\n\nEdition of 2021.\n\nLife jackets are worn by children on every boat.\n",
+    "safety-2025.md": "# Boat safety rules\n\nEdition of 2025.\n\nOn every boat, life jackets are worn by children!\n",
     "price table for clients 2024.csv": "Service,Dog,Cat\nMicrochip,£19,£19\nNail clip,£8,£7\n",
     "Price list 2025.csv": "Item,Dog,Cat\nMicrochip,£24,£24\nNail clip,£9,£8\n",
     "protocol-2023.md": "# Sedation protocol\n\nEdition of 2 May 2023.\n\n" + TABLE.format(dose="0.2") + "\n"
@@ -46,7 +48,8 @@ def test_the_edition_that_a_question_names_keeps_its_place(app: Preflight) -> No
 
 
 def test_what_both_editions_say_is_no_difference(app: Preflight) -> None:
-    assert "different answers" not in app.ask("How much ketamine does a dog get before the operation?").answer
+    for question in ("How much ketamine does a dog get before the operation?", "Who wears life jackets on a boat?"):
+        assert "different answers" not in app.ask(question).answer
 
 
 def test_editions_of_other_years_than_the_question_names_are_no_different_answers_to_it(app: Preflight) -> None:

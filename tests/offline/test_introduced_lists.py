@@ -24,6 +24,7 @@ def quote_of(text, question="Which key restarts the machine?"):
         (f"{MANY}\n* Escape restarts it\n* End does nothing", f"{MANY}\n* Escape restarts it"),
         ("\n\nrestart = key(27)\nThe rest is silence.", "\n\nrestart = key(27)"),  # no list
         ("\n\n# Licence\n\nFree.", ""),
+        (f"\n* F1 opens the menu\n* F2 {'prints very much ' * 40}", "\n* F1 opens the menu"),  # whole lines only
         ("", ""),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.routing.off_topic import is_half_quoted
+from preflight_rag.routing.off_topic import is_half_quoted, names_much
 from preflight_rag.state.reading import Source
 
 
@@ -31,3 +31,16 @@ def test_one_quote_of_several_suffices():
     sources = [Source(1, "p1", "", "Federal Public Service."), Source(2, "p2", "", "The federal court was moved.")]
     quotes = [(source.n, source.text) for source in sources]
     assert is_half_quoted("When was the federal court moved?", quotes, sources)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_much"),
+    [
+        ("Who invented the first home video recorder?", True),
+        # Of few words one may be all that a question in other words shares with the sentence that answers.
+        ("When is the garbage collected?", False),
+        ("How much does the ferry cost?", False),
+    ],
+)
+def test_a_question_names_much(question, is_much):
+    assert names_much(question) is is_much

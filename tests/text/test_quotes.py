@@ -145,6 +145,10 @@ def test_an_ellipsis_stands_where_a_sentence_is_cut(quote, shown):
         ("**Note:** use `apt-mark hold`", "“Note: use apt-mark hold” [1]", None),
         ("a bold end that was cut** off", "“a bold end that was cut off” [1]", None),
         ("*p* < 0.05, with *q*", "“p < 0.05, with q” [1]", None),
+        ("Members pay **£500** or **(only) half**", "“Members pay £500 or (only) half” [1]", None),
+        ("__please__ knock", "“please knock” [1]", None),
+        ("cost 5\n+ 3 for tax", "“cost 5 + 3 for tax” [1]", None),
+        ("the dog\n- an old one - barked", "“the dog - an old one - barked” [1]", None),
         # Markdown would take these pairs for emphasis.
         ("ls /var/*.log /tmp/*.x", r"“ls /var/\*.log /tmp/\*.x” [1]", "“ls /var/*.log /tmp/*.x”"),
         ("2**3 and 3**2", r"“2\*\*3 and 3\*\*2” [1]", "“2**3 and 3**2”"),
