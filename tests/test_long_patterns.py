@@ -18,6 +18,7 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.other_times._ASKS_NEXT", "When is the next evening?", "When was the evening?"),
     ("offline.evidence._MOST", "the largest cost of the branch", "at most two of them"),
     ("text.quotes._OF_PYTHON", "init_subclass", "please", "fullmatch"),
     ("offline.asked_headings._LINE", "8.1. Does chrony support Windows?", "Does it? It does."),

@@ -74,7 +74,7 @@ from preflight_rag.offline.lines import (
 )
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
-from preflight_rag.offline.other_times import is_of_another_day, is_of_another_time
+from preflight_rag.offline.other_times import is_next_of_the_past, is_of_another_day, is_of_another_time
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
@@ -277,6 +277,8 @@ class JudgedAnswers:
             return "subject"
         if later_change(question, source, quote, self._sources) is not None:
             return "changed"
+        if is_next_of_the_past(question, source):
+            return "another_year"
         return None if may_claim else self._why_not(source, quote)
 
     def _why_not(self, source: Source, quote: str) -> str:

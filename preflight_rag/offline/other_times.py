@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 
 from preflight_rag.offline import row_times
 from preflight_rag.state.reading import Source
@@ -17,6 +18,11 @@ from preflight_rag.text.dates import MONTH_NAMES
 from preflight_rag.text.tables import parse_row
 from preflight_rag.text.values import DATE, QUANTITY, asked_kind, last_question
 
+LONG_AGO = 90
+"""Days after which what a document calls the next of something is likely over; a guess."""
+_ASKS_NEXT = re.compile(
+    r"\b(?:next|upcoming|forthcoming|tomorrow|tonight|this (?:week|weekend|month))\b", re.IGNORECASE
+)
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _NAMED = tuple(
     re.compile(rf"(?<!^)\b(?:{'|'.join(map(str.capitalize, each))})s?\b", re.MULTILINE) for each in (_DAYS, MONTH_NAMES)
@@ -98,6 +104,21 @@ class _DayRun:
     days: frozenset[str]
     start: int
     end: int
+
+
+def is_next_of_the_past(question: str, source: Source, today: date | None = None) -> bool:
+    """Return whether a question asks for what comes next, of a document that was dated long ago.
+
+    The "next safety evening" of last year's mail is over. A document without a date may be of today.
+
+    Args:
+        question: The question.
+        source: The passage.
+        today: The day of the question, by default the present one.
+    """
+    since = ((today or date.today()) - timedelta(days=LONG_AGO)).isoformat()
+    dated = source.date or ""
+    return bool(dated) and dated < since[: len(dated)] and bool(_ASKS_NEXT.search(last_question(question)))
 
 
 def is_no_time_of_day(question: str, answer: str) -> bool:

@@ -35,6 +35,8 @@ _NUMBERED_PLACE = re.compile(
 )
 LONGEST_INITIALS = 8
 """Most letters of an abbreviation; longer runs of capitals are words (a guess)."""
+_LEAD_IN = re.compile(r"(?:And|But|So|Or|Then|Also)\b,? *")
+"""A follow-up's first word, which is no name: "And what did it cost?"."""
 _OPENERS = STOP_WORDS | {"name", "list", "tell", "give", "describe", "explain", "define", "compare", "show", "find"}
 _ASKING = frozenset(
     words("stand short mean meaning abbreviation acronym name term word define definition explain describe tell know")
@@ -53,7 +55,7 @@ def surface_name(question: str) -> str:
     quoted = _QUOTED.search(question)
     if quoted:
         return " ".join((quoted[1] or quoted[2]).split())
-    rest = _INTERROGATIVE.sub("", question.strip().rstrip("?.! "), count=1)
+    rest = _INTERROGATIVE.sub("", _LEAD_IN.sub("", question.strip().rstrip("?.! "), count=1), count=1)
     runs = [match.group().rstrip(".'’-") for match in re.finditer(rf"{NAME.pattern}(?:, {CAPITAL})*", rest)]
     named = [run for run in runs if re.search(r"[^\W\d_]", run) and not re.fullmatch(r"I(?:['’]\w+)?", run)]
     return max(named, key=lambda run: (len(run.split()), len(run)), default="")

@@ -1,8 +1,10 @@
 """Sentences about another time than the question."""
 
+from datetime import date
+
 import pytest
 
-from preflight_rag.offline.other_times import is_of_another_day, is_of_another_time
+from preflight_rag.offline.other_times import is_next_of_the_past, is_of_another_day, is_of_another_time
 from preflight_rag.state.reading import Source
 
 RENT = "The rent is £385 a month, due on the first working day."
@@ -104,3 +106,19 @@ def test_a_figure_of_another_weekday_is_known(question, quote, answer):
 )
 def test_a_figure_of_the_weekday_of_the_question_is_not_of_another(question, quote, answer):
     assert not is_of_another_day(question, quote, answer)
+
+
+@pytest.mark.parametrize(
+    ("question", "dated", "is_past"),
+    [
+        ("When is the next evening?", "2024-09-20", True),
+        ("When is the next evening?", "2024", True),
+        ("When is the next evening?", "2026-01-02", False),
+        ("When is the next evening?", "2026", False),
+        ("When is the next evening?", None, False),
+        ("When was the evening?", "2024-09-20", False),
+    ],
+)
+def test_what_an_old_document_calls_next_is_over(question, dated, is_past):
+    source = Source(1, "a", "Mail", "The next evening is on 9 October.", date=dated)
+    assert is_next_of_the_past(question, source, today=date(2026, 2, 1)) is is_past

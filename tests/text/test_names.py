@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.names import mentions, only_subject, subject_of, surface_names
+from preflight_rag.text.names import mentions, only_subject, subject_of, surface_name, surface_names
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,8 @@ def test_some_questions_ask_about_a_name_and_nothing_else(question, subject):
 )
 def test_a_name_is_mentioned_in_its_own_letters(name, there):
     assert mentions("For the love of SEOS, light the lamp.", name) is there
+
+
+def test_the_first_word_of_a_follow_up_is_no_name():
+    assert surface_name("And what did it cost in 2024?") == ""
+    assert surface_name("And what did Mara Lind say?") == "Mara Lind"
