@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pypdfium2 import PdfTextPage
 
-BESIDE = 0.9
+BESIDE = 1.1
 """Heights of a line by which lines that share no part of the page's width are apart at most to stand beside each other:
-cells of one line stand half a line above those of two. This number and the next ones are guesses."""
+cells of one line stand half a line above or below those of two. This number and the next ones are guesses."""
 OVER = 0.7
 """Heights of a line by which lines are apart at most that are printed over each other, or partly so."""
 UPWARDS = 0.5
