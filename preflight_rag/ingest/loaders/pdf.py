@@ -31,7 +31,7 @@ from preflight_rag.ingest.loaders.pdf_order import reading_order
 from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, figure_tables
 from preflight_rag.ingest.loaders.pdf_word_tables import may_have_columns, word_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
-from preflight_rag.ingest.loaders.running_lines import without_running_lines, without_titles
+from preflight_rag.ingest.loaders.running_lines import without_printed_edges, without_running_lines, without_titles
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
@@ -90,9 +90,9 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
             raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")
         raise EmptyDocument(f"{path} has no text on its {len(pages)} pages")
     _report_pages(report, found, recognised)
-    text, starts = _joined(_without_contents(pages, report), found.over)
     properties = found.properties
     title = one_line(properties.get("title", ""))
+    text, starts = _joined(_without_contents(pages, title, report), found.over)
     yield file_document(
         path,
         text,
@@ -298,9 +298,9 @@ def _has_figures(text: str) -> bool:
     return sum(1 for line in text.split("\n") if is_table_row(line) or _FIGURES_BEHIND.search(line)) >= LEAST_ROWS
 
 
-def _without_contents(pages: list[str], report: ReadReport) -> list[list[str]]:
+def _without_contents(pages: list[str], title: str, report: ReadReport) -> list[list[str]]:
     """Return the printed lines of each page without running heads and feet and without tables of contents."""
-    printed = without_running_lines([_lines(page) for page in pages])
+    printed = without_running_lines(without_printed_edges([_lines(page) for page in pages], title))
     contents = contents_lines(printed)
     report.count("contents_lines", len(contents))
     return without_titles(

@@ -25,9 +25,10 @@ SECTIONS = {
 }
 
 
-def draw(path: Path, *pages: Sequence[Piece]) -> Path:
+def draw(path: Path, *pages: Sequence[Piece], title: str = "") -> Path:
     """Write a PDF with lines drawn one after the other, each at its place."""
     pdf = FPDF(unit="pt")
+    pdf.set_title(title)
     pdf.set_auto_page_break(False)
     for pieces in pages:
         pdf.add_page()
@@ -120,3 +121,17 @@ def test_cells_of_several_lines_stay_whole(tmp_path: Path) -> None:
     for number, (question, note) in enumerate(zip(COLUMNS[0], COLUMNS[1], strict=True)):
         assert f"{question} and rule {number} holds." in text
         assert f"{note} as note {number} says." in text
+
+
+def test_sentence_goes_on_over_what_a_browser_prints_between_two_pages(tmp_path: Path) -> None:
+    """A page printed by Chromium: its head and foot are drawn last, in a smaller font."""
+    pages: list[list[Piece]] = [
+        [(60, 700, 11, "The contract begins in July and runs for four")],
+        [(60, 60, 11, "years. It is then prolonged by one year.")],
+    ]
+    for number, page in enumerate(pages, 1):
+        page += [(24, 22, 8, "11/28/26, 1:21 PM"), (250, 22, 8, "Lift contract")]
+        page += [(24, 820, 8, "file:///srv/docs/lift.html"), (550, 820, 8, f"{number}/2")]
+    path = draw(tmp_path / "a.pdf", *pages, title="Lift contract")
+    text = load_one(path).text
+    assert text == "The contract begins in July and runs for four years. It is then prolonged by one year."
