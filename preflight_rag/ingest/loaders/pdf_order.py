@@ -31,7 +31,7 @@ LARGER = 1.1
 """By how many times the font of a heading is larger than that of a line beside which it was not drawn."""
 BLANK = -1
 """Stands for a blank line among the numbers of lines."""
-_PIECE = re.compile(r"[^\ufffe\x02]*[^\s\ufffe\x02]")
+_PIECE = re.compile(r"[^\ufffe\x02]+")
 
 
 @dataclass(frozen=True)
@@ -115,9 +115,10 @@ def _pieces(page: PdfTextPage, lines: Sequence[str]) -> Iterator[_Piece]:
     place = 0
     for number, line in enumerate(lines):
         for match in _PIECE.finditer(line):
-            begin = match.start() + len(match[0]) - len(match[0].lstrip())
+            words = match[0].strip()
+            begin = place + match.start() + len(match[0]) - len(match[0].lstrip())
             sides = []
-            for at in (place + begin, place + match.end() - 1):
+            for at in (begin, begin + len(words) - 1) if words else ():
                 if raw.FPDFText_GetCharAngle(page, at) > 0:
                     return
                 if raw.FPDFText_GetLooseCharBox(page, at, ctypes.byref(box)):
