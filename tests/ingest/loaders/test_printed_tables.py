@@ -274,3 +274,14 @@ def test_prose_below_two_bold_names_is_no_row(tmp_path: Path) -> None:
     text = " ".join(lines_of(tmp_path / "a.pdf", [*names, *((10, 66 + 5 * n, line) for n, line in enumerate(prose))]))
     assert " ".join(prose) in text
     assert "Price (euros):" not in text
+
+
+def test_prose_below_a_table_is_no_row_where_its_blank_is_between_the_columns(tmp_path: Path) -> None:
+    before, behind = "3.2 Freeing trapped persons is", "free of charge at all times."
+    table = browser_table(SERVICES)
+    pdf = FPDF()
+    pdf.set_font("Helvetica", "", 10)
+    left = table[1][0] - 1 - pdf.get_string_width(f"{before} ")
+    lines = lines_of(tmp_path / "a.pdf", [*table, (left, 91, f"{before} {behind}")])
+    assert lines[0] == f"Extra service: {WIDEST} | Price (euros): 115"
+    assert lines[-1] == f"{before} {behind}"
