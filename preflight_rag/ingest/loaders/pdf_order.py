@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 BESIDE = 1.1
 """Heights of a line by which lines that share no part of the page's width are apart at most to stand beside each other:
 cells of one line stand half a line above or below those of two. This number and the next ones are guesses."""
+CELL = 3.0
+"""Heights of a line by which a line to the right of the one drawn before it stands above that at most, as the next cell
+of a row does whose first one stands in its middle."""
 OVER = 0.7
 """Heights of a line by which lines are apart at most that are printed over each other, or partly so."""
 UPWARDS = 0.5
@@ -143,10 +146,11 @@ def _blocks(pieces: Sequence[_Piece]) -> list[_Block]:
         for other in downwards[at + 1 :]:
             if piece.middle - other.middle > most:
                 break
-            one, two = blocks[piece.number], blocks[other.number]
-            if one is not two and piece.is_beside(other):
-                one.take(two)
-                blocks.update(dict.fromkeys(two.numbers, one))
+            if piece.is_beside(other):
+                _join(blocks, piece.number, other.number)
+    for piece, other in pairwise(pieces):
+        if other.left >= piece.right and 0 < other.middle - piece.middle <= CELL * piece.height:
+            _join(blocks, piece.number, other.number)
     found = list({id(block): block for block in blocks.values()}.values())
     count = 0
     while count != len(found):
@@ -154,6 +158,14 @@ def _blocks(pieces: Sequence[_Piece]) -> list[_Block]:
         found = _merged(sorted(found, key=lambda block: min(block.numbers)), by_height=False)
         found = _merged(sorted(found, key=lambda block: -block.top), by_height=True)
     return found
+
+
+def _join(blocks: dict[int, _Block], number: int, other: int) -> None:
+    """Put the lines of two blocks, each given by one of its lines, into one."""
+    one, two = blocks[number], blocks[other]
+    if one is not two:
+        one.take(two)
+        blocks.update(dict.fromkeys(two.numbers, one))
 
 
 def _merged(blocks: Sequence[_Block], *, by_height: bool) -> list[_Block]:

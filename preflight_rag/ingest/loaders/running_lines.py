@@ -34,6 +34,8 @@ SHORTEST_TITLE = 12
 _OF_TOTAL = re.compile(r" ?(?:/|\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bz|\bav|\baf) ?\d{1,4}$")
 _NUMBER_BEHIND = re.compile(r"(?<![^\s|·•])(?:(\d{1,4})|([ivxlc]{1,7}))$")
 _NUMBER_BEFORE = re.compile(r"(?:(\d{1,4})|([ivxlc]{1,7}))(?![^\s|·•])")
+_PAGE_ALONE = re.compile(r"(?:page|seite|página|pagina|side|sida|strana|p\.|s\.)? ?0")
+"""A line that says which page it is and nothing else, its number as 0 and without that of all pages."""
 _AROUND = " -–—|·•[]()"
 _PART = r"(?:chapter|part|section|appendix|annex|kapitel|teil|abschnitt|anhang|chapitre|partie|capítulo|capitolo)"
 _OF_PART = re.compile(
@@ -123,7 +125,10 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
         for index in edges:
             line, key = page[index], _edge_key(page[index])
             if key in running:
-                is_name = key not in kept_once and any(map(str.isalpha, key)) and _letters(line) not in names
+                is_word = any(map(str.isalpha, key)) and not _PAGE_ALONE.fullmatch(
+                    _OF_TOTAL.sub("", key).strip(_AROUND)
+                )
+                is_name = key not in kept_once and is_word and _letters(line) not in names
                 if not is_name:
                     drop.add(index)
             elif index in numbered and (not _letters(line) or counts[key] > 1 or _is_titled(line, names)):

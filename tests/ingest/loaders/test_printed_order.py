@@ -123,6 +123,13 @@ def test_cells_of_several_lines_stay_whole(tmp_path: Path) -> None:
         assert f"{note} as note {number} says." in text
 
 
+def test_label_in_the_middle_of_the_rows_beside_it_is_read_before_them(tmp_path: Path) -> None:
+    label: Piece = (60, 120, 11, "Other")
+    rows: list[Piece] = [(140, 100, 11, "A new chair of the board"), (140, 140, 11, "The purchase of a mill")]
+    text = load_one(draw(tmp_path / "a.pdf", [label, *rows, (60, 60, 18, "News")])).text
+    assert text.split() == ["News", "Other", *rows[0][3].split(), *rows[1][3].split()]
+
+
 def test_sentence_goes_on_over_what_a_browser_prints_between_two_pages(tmp_path: Path) -> None:
     """A page printed by Chromium: its head and foot are drawn last, in a smaller font."""
     pages: list[list[Piece]] = [

@@ -146,3 +146,15 @@ def test_dates_and_addresses_of_the_text_itself_stay_at_the_edges_of_a_page(line
 def test_a_line_like_a_printed_head_stays_within_the_page() -> None:
     page = [*BODY[:3], "11/28/26, 1:21 PM Lift contract", *BODY[3:6]]
     assert without_printed_edges([page], "Lift contract") == [page]
+
+
+@pytest.mark.parametrize("foot", ["Page {} of 6", "- Seite {} -", "Page {}", "p. {}/6"])
+def test_number_of_the_first_page_goes_with_its_word(foot: str) -> None:
+    pages = [[*(f"{word}{at}" for at in "vwxyz"), foot.format(n)] for n, word in enumerate("abcdef", 1)]
+    assert without_running_lines(pages) == [page[:-1] for page in pages]
+
+
+def test_first_running_line_with_a_name_beside_its_page_stays() -> None:
+    pages = [[*(f"{word}{at}" for at in "vwxyz"), f"Page {n} of the Lift Book"] for n, word in enumerate("abcdef", 1)]
+    cleaned = without_running_lines(pages)
+    assert [cleaned[0][-1], cleaned[1][-1]] == ["Page 1 of the Lift Book", "bz"]
