@@ -239,6 +239,8 @@ EXAMPLES = [
     ("ingest.loaders.pdf_tables._FIELD_OF_LETTER", "Bill to: Havna Hotell", "Table 3: bills to settle", "match"),
     ("ingest.loaders.running_lines._OF_PART", "CHAPTER 1. THE LOCKS", "THE LOCKS OF CHAPTER ONE"),
     ("ingest.loaders.running_lines._PART_ALONE", "Chapter 12", "Chapter 12 of it", "fullmatch"),
+    ("ingest.loaders.running_lines._PRINTED_HEAD", "28/11/2026, 13:21 Lifts", "On 28/11/2026 Lift B", "fullmatch"),
+    ("ingest.loaders.running_lines._PRINTED_FOOT", "file:///lift.html 1/2", "See lift.html 1/2", "fullmatch"),
     ("ingest.loaders.mail_quotes._FIELD", "*Gesendet:* Montag", "Gesendet wird am Montag", "match"),
     ("ingest.loaders.nested_lists._ITEM", "  b) Towels", "Towels", "fullmatch"),
     (

@@ -6,7 +6,7 @@ Page offsets are kept, and paragraphs put back together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from ctypes import c_float
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -27,10 +27,11 @@ from preflight_rag.ingest.loaders.layout import (
 from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
 from preflight_rag.ingest.loaders.pdf_columns import boxes_of_page, with_columns
 from preflight_rag.ingest.loaders.pdf_lines import printed_lines, raise_marks, with_rows
+from preflight_rag.ingest.loaders.pdf_order import reading_order
 from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, figure_tables
 from preflight_rag.ingest.loaders.pdf_word_tables import may_have_columns, word_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
-from preflight_rag.ingest.loaders.running_lines import without_running_lines, without_titles
+from preflight_rag.ingest.loaders.running_lines import without_printed_edges, without_running_lines, without_titles
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
@@ -89,9 +90,9 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
             raise EmptyDocument(f"{path} is scanned: {counted}", help=f"To read them, {ocr.INSTALL}")
         raise EmptyDocument(f"{path} has no text on its {len(pages)} pages")
     _report_pages(report, found, recognised)
-    text, starts = _joined(_without_contents(pages, report), found.over)
     properties = found.properties
     title = one_line(properties.get("title", ""))
+    text, starts = _joined(_without_contents(pages, title, report), found.over)
     yield file_document(
         path,
         text,
@@ -182,13 +183,17 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
         printed = raise_marks(text_page, text_page.get_text_range())
         text = "\n".join(printed.splitlines()).strip() + "\n"
         spaced = printed.replace("\r\n", " \n")
+        order = reading_order(text_page, spaced)
+        ordered = text if order == sorted(order) else with_rows(spaced, {}, set(), order)
         if _has_figures(text):
-            text = _with_tables(text_page, spaced, figures=True) or spaced
+            text = _with_tables(text_page, spaced, order, figures=True) or with_rows(spaced, {}, set(), order)
         elif boxes := boxes_of_page(text_page, text):
             columns = with_columns(text_page, text, boxes, *page.get_size())
             if columns is None and may_have_columns(boxes):
-                columns = _with_tables(text_page, spaced, figures=False)
-            text = columns or text
+                columns = _with_tables(text_page, spaced, order, figures=False)
+            text = columns or ordered
+        else:
+            text = ordered
         over = list(page_annotations(document, page, text_page, found.report))
         pictures, drawings = _pictures(page, is_blank=not _has_text(text))
         if _has_text(text):
@@ -204,12 +209,13 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
         page.close()
 
 
-def _with_tables(page: PdfTextPage, text: str, *, figures: bool) -> str:
+def _with_tables(page: PdfTextPage, text: str, order: Sequence[int], *, figures: bool) -> str:
     """Return a page's text with its tables written as rows; "" if it has none.
 
     Args:
         page: The page, for the positions of its characters.
         text: PDFium's text of the page, one line for each printed one.
+        order: The numbers of these lines as they are read.
         figures: Whether it has rows of figures, and not of words alone.
     """
     lines = sorted(printed_lines(page, text), key=lambda line: -line.middle)
@@ -224,7 +230,7 @@ def _with_tables(page: PdfTextPage, text: str, *, figures: bool) -> str:
         if places.isdisjoint(taken):
             rows_at[min(places)] = rows
             taken |= places
-    return with_rows(text, rows_at, taken) if taken else ""
+    return with_rows(text, rows_at, taken, order) if taken else ""
 
 
 def _has_text(page: str) -> bool:
@@ -292,9 +298,9 @@ def _has_figures(text: str) -> bool:
     return sum(1 for line in text.split("\n") if is_table_row(line) or _FIGURES_BEHIND.search(line)) >= LEAST_ROWS
 
 
-def _without_contents(pages: list[str], report: ReadReport) -> list[list[str]]:
+def _without_contents(pages: list[str], title: str, report: ReadReport) -> list[list[str]]:
     """Return the printed lines of each page without running heads and feet and without tables of contents."""
-    printed = without_running_lines([_lines(page) for page in pages])
+    printed = without_running_lines(without_printed_edges([_lines(page) for page in pages], title))
     contents = contents_lines(printed)
     report.count("contents_lines", len(contents))
     return without_titles(

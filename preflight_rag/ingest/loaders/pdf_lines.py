@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import median
 from typing import TYPE_CHECKING
 
@@ -292,19 +292,24 @@ def style_of(page: PdfTextPage, place: int) -> tuple[bytes, int, tuple[int, ...]
     return name.value, raw.FPDFText_GetFontWeight(page, place), tuple(part.value for part in colour)
 
 
-def with_rows(text: str, rows_at: Mapping[int, list[str]], taken: set[int]) -> str:
+def with_rows(text: str, rows_at: Mapping[int, list[str]], taken: set[int], order: Sequence[int]) -> str:
     """Return a page's text with rows in the place of what tables were printed with.
 
     Args:
         text: The page's text.
         rows_at: The rows of each table by the place of its first character.
         taken: The places of all characters of tables.
+        order: The numbers of the text's lines as they are read; negative ones stand for blank lines.
     """
     out: list[str] = []
-    place = 0
-    for line in text.split("\n"):
-        span = range(place, place + len(line))
-        place += len(line) + 1
+    lines = text.split("\n")
+    begins = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    for number in order:
+        if number < 0:
+            out.append("")
+            continue
+        line = lines[number]
+        span = range(begins[number], begins[number] + len(line))
         out += [row for start in span if start in rows_at for row in rows_at[start]]
         inside = sum(1 for at in span if at in taken)
         if not inside or inside * 2 < sum(1 for at in span if not text[at].isspace()):

@@ -163,11 +163,16 @@ def _add(grid: _Grid, line: Line) -> bool:
             parts = [word for word in line.words if segment.left <= word.left and word.right <= segment.right]
         for part in parts:
             over = [place for place, column in enumerate(grid.columns) if _overlap(part, column) > 0]
-            if len(over) > 1 or part.right < grid.columns[0][0] - SAME_PLACE:
+            # Below a name in the middle of its column, a label of several words begins farther left.
+            if len(over) > 1 or (part is segment and part.right < grid.columns[0][0] - SAME_PLACE):
                 return False
             place = over[0] if over else _nearest(part, grid.columns)
             if cells[place] and (part is segment or place in whole):
                 return False  # two cells in one column: the line belongs to another table
+            is_begun = part is not segment and place > 0 and not cells[place]
+            is_doubtful = len(grid.columns) < LEAST_COLUMNS or segment.left < grid.columns[0][0] - SAME_PLACE
+            if is_begun and is_doubtful and not _is_in_place(grid, place, part):
+                return False  # prose has its blanks anywhere
             cells[place].append(part)
         whole |= {place for place, own in enumerate(cells) if own}
     columns = [
@@ -180,6 +185,14 @@ def _add(grid: _Grid, line: Line) -> bool:
     grid.lines.append(line)
     grid.cells.append([_cell(own) for own in cells])
     return True
+
+
+def _is_in_place(grid: _Grid, place: int, word: Segment) -> bool:
+    """Return whether a word begins or ends where a cell of a column does."""
+    own = [cells[place] for cells in grid.cells]
+    return any(
+        abs(word.left - cell.left) <= SAME_PLACE or abs(word.right - cell.right) <= SAME_PLACE for cell in own if cell
+    )
 
 
 def _overlap(segment: Segment, column: tuple[float, float]) -> float:

@@ -34,6 +34,8 @@ SHORTEST_TITLE = 12
 _OF_TOTAL = re.compile(r" ?(?:/|\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bz|\bav|\baf) ?\d{1,4}$")
 _NUMBER_BEHIND = re.compile(r"(?<![^\s|·•])(?:(\d{1,4})|([ivxlc]{1,7}))$")
 _NUMBER_BEFORE = re.compile(r"(?:(\d{1,4})|([ivxlc]{1,7}))(?![^\s|·•])")
+_PAGE_ALONE = re.compile(r"(?:page|seite|página|pagina|side|sida|strana|p\.|s\.)? ?0")
+"""A line that says which page it is and nothing else, its number as 0 and without that of all pages."""
 _AROUND = " -–—|·•[]()"
 _PART = r"(?:chapter|part|section|appendix|annex|kapitel|teil|abschnitt|anhang|chapitre|partie|capítulo|capitolo)"
 _OF_PART = re.compile(
@@ -44,8 +46,55 @@ _OF_PART = re.compile(
 """The number of a chapter or a section in front of its title: "Chapter 1. ", "1.3. "."""
 _PART_ALONE = re.compile(rf"{_PART} \w{{1,7}}[.:]?", re.IGNORECASE)
 
+LONGEST_PRINTED = 400
+"""Characters of a line that a browser prints above or below a page: it cuts titles and addresses off before."""
+_PRINTED_AT = r"\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}\.?,? (?:[^\W\d_]{2} ?)?\d{1,2}[:.]\d\d(?: ?[ap]\.? ?m\.?)?"
+_ADDRESS = r"(?:https?|ftp|file|about|data|blob|chrome-extension|moz-extension):\S+"
+_PRINTED_HEAD = re.compile(rf"{_PRINTED_AT}(?: (?P<title>\S.*))?|(?P<name>\S.*) {_ADDRESS}", re.IGNORECASE)
+"""What Chromium and Firefox print above a page: "11/28/26, 1:21 PM Lift contract", "Lift contract file:///lift.html"."""
+_PRINTED_FOOT = re.compile(
+    rf"{_ADDRESS} (?P<page>\d{{1,4}})/(?P<pages>\d{{1,4}})"
+    rf"|(?P<number>\d{{1,4}}) (?:of|von|sur|de|di|van|z|av|af) (?P<total>\d{{1,4}}) {_PRINTED_AT}",
+    re.IGNORECASE,
+)
+"""What they print below it: "file:///lift.html 1/2", "1 of 2 11/28/26, 1:21 PM"."""
+
 Numbering = tuple[bool, bool, int]
 """Of a page's edges: whether the number is roman, whether it is at the foot, and what the page's place is from it."""
+
+
+def without_printed_edges(pages: Sequence[Sequence[str]], title: str) -> list[list[str]]:
+    """Return the pages without what a browser prints above and below each: the time, title, address and page.
+
+    One of the two lines is enough if it has the document's title or the right number of the page, even on one page.
+
+    Args:
+        pages: The printed lines of each page.
+        title: The title among the document's properties; "" without one.
+    """
+    result = []
+    for number, page in enumerate(pages, 1):
+        heads: dict[int, bool] = {}
+        feet: dict[int, bool] = {}
+        for index in _edges(page):
+            line = page[index]
+            if len(line) > LONGEST_PRINTED:
+                continue
+            if foot := _PRINTED_FOOT.fullmatch(line):
+                numbered = (int(foot["page"] or foot["number"]), int(foot["pages"] or foot["total"]))
+                feet[index] = numbered == (number, len(pages))
+            elif head := _PRINTED_HEAD.fullmatch(line):
+                heads[index] = _is_cut_title(head["title"] or head["name"] or "", title)
+        drop = {index for index, is_sure in (*heads.items(), *feet.items()) if is_sure or (heads and feet)}
+        result.append([line for index, line in enumerate(page) if index not in drop])
+    return result
+
+
+def _is_cut_title(printed: str, title: str) -> bool:
+    """Return whether a printed title is the one of the document, or the beginning of it where it is cut off."""
+    own, name = " ".join(printed.casefold().split()), " ".join(title.casefold().split())
+    kept = own.removesuffix("...").removesuffix("…").rstrip()
+    return bool(kept) and (name == own or (kept != own and name.startswith(kept)))
 
 
 def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -76,7 +125,10 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
         for index in edges:
             line, key = page[index], _edge_key(page[index])
             if key in running:
-                is_name = key not in kept_once and any(map(str.isalpha, key)) and _letters(line) not in names
+                is_word = any(map(str.isalpha, key)) and not _PAGE_ALONE.fullmatch(
+                    _OF_TOTAL.sub("", key).strip(_AROUND)
+                )
+                is_name = key not in kept_once and is_word and _letters(line) not in names
                 if not is_name:
                     drop.add(index)
             elif index in numbered and (not _letters(line) or counts[key] > 1 or _is_titled(line, names)):

@@ -234,3 +234,54 @@ def test_note_below_a_row_that_begins_elsewhere_is_no_part_of_its_cell(tmp_path:
     lines = lines_of(tmp_path / "a.pdf", [*texts, (14, 104, "as agreed in May")])
     assert [line for line in lines if "agreed" in line] == ["as agreed in May"]
     assert "No: 4 | Article: Carriage | Qty: 1 | Unit: 10.00 | Net: 10.00" in lines
+
+
+WIDEST = "Call-out at night or on Sundays"
+SERVICES = (
+    (WIDEST, "115"),
+    ("Hour of a fitter", "82"),
+    ("Removal of vandalism, flat", "210"),
+    ("New telephone", "640"),
+)
+
+
+def browser_table(rows: Sequence[tuple[str, str]]) -> list[Printed]:
+    """Return a table as browsers print it: its first column as wide as its widest cell, with its name in the middle."""
+    pdf = FPDF()
+    pdf.set_font("Helvetica", "", 10)
+    width = pdf.get_string_width(WIDEST)
+    price = 10 + width + 1.6
+    middle = 10 + width / 2 - pdf.get_string_width("Extra service") / 2
+    return [(middle, 60, "*Extra service"), (price, 60, "*Price (euros)"), *grid((10, price), rows, 66)]
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_widest_cell_below_a_name_in_the_middle_is_a_cell(tmp_path: Path, first: int) -> None:
+    rows = [*SERVICES[first:], *SERVICES[:first]]
+    below = "3.2 Freeing trapped persons is free of charge at all times, and so is the removal of dirt."
+    lines = lines_of(tmp_path / "a.pdf", [*browser_table(rows), (9, 99, below)])
+    assert lines == [*(f"Extra service: {label} | Price (euros): {price}" for label, price in rows), below]
+
+
+def test_prose_below_two_bold_names_is_no_row(tmp_path: Path) -> None:
+    prose = [
+        "The contractor frees persons who are trapped at any hour",
+        "of the day, and the client pays the price of each visit to",
+        "the house on the day on which it was made, or sooner, as",
+        "the parties to the contract agreed in the spring before it.",
+    ]
+    names = browser_table(())
+    text = " ".join(lines_of(tmp_path / "a.pdf", [*names, *((10, 66 + 5 * n, line) for n, line in enumerate(prose))]))
+    assert " ".join(prose) in text
+    assert "Price (euros):" not in text
+
+
+def test_prose_below_a_table_is_no_row_where_its_blank_is_between_the_columns(tmp_path: Path) -> None:
+    before, behind = "3.2 Freeing trapped persons is", "free of charge at all times."
+    table = browser_table(SERVICES)
+    pdf = FPDF()
+    pdf.set_font("Helvetica", "", 10)
+    left = table[1][0] - 1 - pdf.get_string_width(f"{before} ")
+    lines = lines_of(tmp_path / "a.pdf", [*table, (left, 91, f"{before} {behind}")])
+    assert lines[0] == f"Extra service: {WIDEST} | Price (euros): 115"
+    assert lines[-1] == f"{before} {behind}"

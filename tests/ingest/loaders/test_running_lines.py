@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.ingest.loaders.running_lines import without_running_lines, without_titles
+from preflight_rag.ingest.loaders.running_lines import (
+    without_printed_edges,
+    without_running_lines,
+    without_titles,
+)
 
 SENTENCE = "The pump is oiled each spring before the water is let in, and the filter is changed then as well"
 BODY = [f"{SENTENCE}, says rule {word}." for word in "abcdefghijkl"]
@@ -95,3 +99,62 @@ def test_heading_of_a_page_stays(head: str) -> None:
 def test_titles_of_slides_stay() -> None:
     slides = [["Agenda", "Pumps for beginners", "Filters"], *(["PUMPS FOR BEGINNERS", f"{n} litres"] for n in range(6))]
     assert without_titles(slides) == slides
+
+
+@pytest.mark.parametrize(
+    ("head", "foot"),
+    [
+        ("11/28/26, 1:21 PM Lift contract", "file:///srv/docs/lift.html {}/{}"),
+        ("28.11.2026, 13:21 Lift contract", "https://example.org/lift?print=1 {}/{}"),
+        ("2026/11/28 13:21 Lift con…", "about:blank {}/{}"),
+        ("28/11/2026, 13:21 example.org/lift", "https://example.org/lift {}/{}"),
+        ("Lift contract https://example.org/lift", "{} of {} 11/28/26, 1:21 PM"),
+        ("Lift contract file:///srv/lift.html", "{} von {} 28.11.26, 13:21"),
+    ],
+)
+@pytest.mark.parametrize("count", [1, 3])
+def test_what_a_browser_prints_around_each_page_goes(head: str, foot: str, count: int) -> None:
+    pages = [[head, *BODY[:5], foot.format(number, count)] for number in range(1, count + 1)]
+    assert without_printed_edges(pages, "Lift contract") == [BODY[:5]] * count
+
+
+@pytest.mark.parametrize("title", ["", "Another title"])
+def test_head_and_foot_of_a_browser_go_together_from_a_page_of_an_extract(title: str) -> None:
+    page = ["11/28/26, 1:21 PM Lift contract", *BODY[:5], "file:///srv/docs/lift.html 4/13"]
+    assert without_printed_edges([page], title) == [BODY[:5]]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "11/28/26, 1:21 PM Meeting of the committee",
+        "11/28/26, 1:21 PM",
+        "28.11.2026 13:21 Lift contract signed",
+        "Lift contract https://example.org/lift and its annex",
+        "https://example.org/lift 2/3",
+        "https://example.org/lift",
+        "See https://example.org/lift 1/1",
+        "1 of 1 11/28/26",
+        "1 of 2 11/28/26, 1:21 PM",
+    ],
+)
+def test_dates_and_addresses_of_the_text_itself_stay_at_the_edges_of_a_page(line: str) -> None:
+    assert without_printed_edges([[line, *BODY[:5]]], "Lift contract") == [[line, *BODY[:5]]]
+    assert without_printed_edges([[*BODY[:5], line]], "Lift contract") == [[*BODY[:5], line]]
+
+
+def test_a_line_like_a_printed_head_stays_within_the_page() -> None:
+    page = [*BODY[:3], "11/28/26, 1:21 PM Lift contract", *BODY[3:6]]
+    assert without_printed_edges([page], "Lift contract") == [page]
+
+
+@pytest.mark.parametrize("foot", ["Page {} of 6", "- Seite {} -", "Page {}", "p. {}/6"])
+def test_number_of_the_first_page_goes_with_its_word(foot: str) -> None:
+    pages = [[*(f"{word}{at}" for at in "vwxyz"), foot.format(n)] for n, word in enumerate("abcdef", 1)]
+    assert without_running_lines(pages) == [page[:-1] for page in pages]
+
+
+def test_first_running_line_with_a_name_beside_its_page_stays() -> None:
+    pages = [[*(f"{word}{at}" for at in "vwxyz"), f"Page {n} of the Lift Book"] for n, word in enumerate("abcdef", 1)]
+    cleaned = without_running_lines(pages)
+    assert [cleaned[0][-1], cleaned[1][-1]] == ["Page 1 of the Lift Book", "bz"]
