@@ -32,7 +32,7 @@ _WHOLE_LINES = frozenset(
 """Elements that text around them does not go on through."""
 _SKIPPED = frozenset(["script", "style", "noscript", "template", "svg", "head", "iframe", "object"])
 _NEVER_CONTENT = frozenset(["nav", "footer", "aside", "form", "button", "select", "figure", "figcaption"])
-_HINTS = re.compile(
+HINTS = re.compile(
     r"nav(?!y)|menu|sidebar|banner|crumb|cookie|consent|\bshare|-share|social|newsletter|related|footer|masthead"
     r"|site-?header|page-?header|comment|teaser|promo|advert|\bads?\b|sponsor|widget|toolbar|byline|\bmeta\b|\btags?\b"
     r"|\btoc|table-of-contents|copyright|\bskip|\blog-?in\b|sign-?up|subscri|pagina|\bpager|popular|modal|overlay"
@@ -40,8 +40,8 @@ _HINTS = re.compile(
     re.IGNORECASE,
 )
 """In an element's class, identifier or role: a part of the page that is not its text."""
-_RIGHTS = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
-_HEADS_OF_LISTS = re.compile(
+RIGHTS = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
+HEADS_OF_LISTS = re.compile(
     r"(?:site |main )?navigation|(?:table of )?contents|on this page|in this (?:article|section)|search|menu|tags|share"
     r"|related (?:articles?|pages?|posts?|topics?|links)|(?:see|read) (?:also|more)|previous(?: topic)?|next(?: topic)?"
     r"|inhaltsverzeichnis|sommaire|índice|indice",
@@ -304,8 +304,8 @@ def _is_content(block: _Block) -> bool:
         block.element.name in _CONTENT
         and block.links <= _LINKS * len(block.squashed)
         and (len(block.squashed) >= _LEAST_LETTERS or block.element.name in _HEADINGS)
-        and not _RIGHTS.search(block.text)
-        and not _HEADS_OF_LISTS.fullmatch(block.text.strip(" :"))
+        and not RIGHTS.search(block.text)
+        and not HEADS_OF_LISTS.fullmatch(block.text.strip(" :"))
     )
 
 
@@ -328,4 +328,4 @@ def _is_named_otherwise(element: Tag) -> bool:
     if element.name == "header":
         return element.find_parent(["main", "article", "section"]) is None
     written = " ".join((*(element.get("class") or ()), str(element.get("id", "")), str(element.get("role", ""))))
-    return str(element.get("aria-hidden", "")).lower() == "true" or bool(_HINTS.search(written))
+    return str(element.get("aria-hidden", "")).lower() == "true" or bool(HINTS.search(written))
