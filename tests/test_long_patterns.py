@@ -217,6 +217,7 @@ EXAMPLES = [
     ("ingest.loaders.page_parts.HEADS_OF_LISTS", "Table of contents", "Contents of the box", "fullmatch"),
     ("ingest.loaders.text_tables._INTRODUCES", "Here is an (incomplete) list of the keys", "The keys"),
     ("ingest.loaders.page_boxes._NOTE", "admonition warning", "notebook of tips-and-tricks", "search"),
+    ("ingest.loaders.page_boxes._LEADS_ELSEWHERE", "You may also like:", "The tarballs can be had from these sites:"),
     ("ingest.loaders.page_boxes._ASKS", "Get our newsletter", "Sign the form"),
     ("ingest.loaders.page_parts.HINTS", "left-sidebar", "catalog-info navy research"),
     ("ingest.loaders.fields._FORM", "Insured name Gabriel Diaz", "Name That Tune", "match"),

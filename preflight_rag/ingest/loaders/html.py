@@ -16,7 +16,7 @@ from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
-from preflight_rag.ingest.loaders.page_boxes import make_paragraphs
+from preflight_rag.ingest.loaders.page_boxes import is_announced, make_paragraphs, says_its_address
 from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import with_rows
@@ -589,7 +589,8 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
     """Replace each list item by a paragraph with its mark; return whether there were any.
 
     Trafilatura drops lists of short items, such as what an insurance plan covers. Lists of links and lists with
-    other elements are unchanged: they lead to other pages, or are only layout.
+    other elements are unchanged: they lead to other pages, or are only layout. Links that are what the text says, by
+    their words or by the sentence above them, count as other words do.
     """
     found = False
     for outer in soup.find_all(["ul", "ol"]):
@@ -598,8 +599,8 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
         items = outer.find_all("li")
         numbers = _numbers(outer)
         length = len(one_line(outer.get_text(" ")))
-        links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a"))
-        if not items or links > _LINKS * length or outer.find(_MORE_THAN_WORDS):
+        links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a") if not says_its_address(link))
+        if not items or outer.find(_MORE_THAN_WORDS) or (links > _LINKS * length and not is_announced(outer)):
             continue
         for item in items:
             mark = numbers.get(id(item), "-")

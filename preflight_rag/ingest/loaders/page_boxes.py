@@ -34,6 +34,17 @@ _TEXT_PART = re.compile(r"(?:^|\s)(?:section|chapter|appendix|preface|article|se
 _ASKS = re.compile(
     r"\b(?:subscri(?:be|ption)|sign up|newsletter|advertisement|sponsored|follow us|about the author)\b", re.IGNORECASE
 )
+_ADDRESS = re.compile(r"(?:(?:https?|ftp|git|ssh)://|www\.)\S+", re.IGNORECASE)
+_FOLLOWING = re.compile(r"\bfollowing\b[^.:;!?]{0,80}[.:]$", re.IGNORECASE)
+_ANNOUNCING_WORDS = 5
+"""Words of a line that says what the links below it are; a guess. Headings of menus have fewer."""
+_LEADS_ELSEWHERE = re.compile(
+    r"\b(?:related|similar|recommended|popular|also (?:like|enjoy|read|see|interested|visit)|(?:read|learn|find out) more"
+    r"|more (?:from|about|on|like)|shar(?:e|ing)|follow (?:us|me)|(?:in|on|of) this (?:article|document|page|site|section"
+    r"|series|post|chapter|guide|tutorial)|filed under|tagged|jump to|go to|contents|articles|topics|posts|stories|news)\b",
+    re.IGNORECASE,
+)
+"""In a line above links that lead away from a page's text, or about in it."""
 _SENTENCE_END = re.compile(r"[.:;!?][\"'”’)\]]?$")
 _LEAST_LETTERS = 30
 """Letters and digits of a sentence; a guess."""
@@ -171,6 +182,31 @@ def _is_remark(box: Tag, names: str) -> bool:
         and not (heading is not None and HEADS_OF_LISTS.fullmatch(" ".join(heading.get_text(" ").split()).strip(" :")))
         and any(_says_something(each) for each in (box, *box.find_all("p")))
     )
+
+
+def says_its_address(link: Tag) -> bool:
+    """Return whether a link's words are an address, which says where something is and does not only lead there."""
+    return _ADDRESS.fullmatch(link.get_text().strip()) is not None
+
+
+def is_announced(outer: Tag) -> bool:
+    """Return whether a sentence above a list of links says what they are: "It can be had from the following sites:"."""
+    from bs4.element import Tag
+
+    if all(str(link.get("href", "")).startswith("#") for link in outer.find_all("a", href=True)):
+        return False
+    node: Tag | None = outer
+    before: object = None
+    while before is None and node is not None and node.name in ("ul", "ol", "div", "blockquote"):
+        before = next((each for each in node.previous_siblings if isinstance(each, Tag) or str(each).strip()), None)
+        node = node.parent
+    if before is None or (isinstance(before, Tag) and before.name not in ("p", "div", "dt")):
+        return False
+    line = " ".join((before.get_text() if isinstance(before, Tag) else str(before)).split())
+    is_sentence = len(line.split()) >= _ANNOUNCING_WORDS and (
+        line.endswith(":") or bool(_FOLLOWING.search(line[-120:]))
+    )
+    return is_sentence and not _LEADS_ELSEWHERE.search(line[-200:])
 
 
 def _names(element: Tag) -> str:

@@ -143,3 +143,44 @@ def test_a_footers_line_is_judged_by_its_parts(tmp_path: Path) -> None:
     text = read(tmp_path, f"{BEGIN}{MORE}{END}{foot}")
     assert "Last changed on 17 January 2025" in text.split("\n")
     assert not any(word in text for word in ("Imprint", "2024"))
+
+
+LINKS = "<ul><li><a href='https://a.example/x'>Mirror of Graz</a></li><li><a href='/b'>Mirror of Linz</a></li></ul>"
+
+
+@pytest.mark.parametrize("layout", ["{}{}", "<div class='para'>{}</div><div>{}</div>", "<blockquote>{}{}</blockquote>"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "The source tarballs can be downloaded from these two mirrors:",
+        "The source tarballs can be downloaded from the following web sites.",
+        "All is as it was. You get the tarballs from the following mirrors:",
+    ],
+)
+def test_links_that_a_sentence_announces_are_what_it_says(tmp_path: Path, line: str, layout: str) -> None:
+    body = layout.format(f"<p>{line}</p>", LINKS)
+    text = read(tmp_path, f"{BEGIN}{MORE}{body}{END}")
+    assert f"{line}\n- Mirror of Graz\n- Mirror of Linz\n" in text
+
+
+def test_links_whose_words_are_addresses_are_read(tmp_path: Path) -> None:
+    links = LINKS.replace("Mirror of Graz", "https://a.example/x").replace("Mirror of Linz", "www.b.example")
+    text = read(tmp_path, f"{BEGIN}{MORE}<h2>Packages</h2>{links}{END}")
+    assert "Packages\n- https://a.example/x\n- www.b.example\n" in text
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "You may also like the following:",
+        "Mirrors:",
+        "Read more about the mirrors of our office here:",
+        "Share the page on one of the following sites:",
+        "The mirrors have been there for a very long time.",
+    ],
+)
+def test_links_that_lead_elsewhere_stay_as_they_were(tmp_path: Path, line: str) -> None:
+    text = read(tmp_path, f"{BEGIN}{MORE}{BETWEEN}<p>{line}</p>{LINKS}{END}")
+    assert "Linz" not in text
+    menu = LINKS.replace("https://a.example/x", "#a").replace("/b", "#b")
+    assert "Linz" not in read(tmp_path, f"{BEGIN}{MORE}<p>The mirrors that are told of below are these:</p>{menu}{END}")
