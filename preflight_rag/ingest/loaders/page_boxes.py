@@ -7,6 +7,7 @@ tells them apart: between the paragraphs of a text it is one of its parts.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.loaders.page_parts import HEADS_OF_LISTS, HINTS, RIGHTS, squash
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WITH_SENTENCES = frozenset(("p", "pre", "blockquote", "ul", "ol", "dl"))
-_BLOCKS = [
-    *("address", "article", "aside", "blockquote", "dd", "details", "div", "dl", "dt", "fieldset", "figure", "footer"),
-    *("form", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "td", "ul", *_HEADINGS),
-    *("br", "button", "iframe", "img", "input", "select", "textarea"),
-]
+_BLOCKS = frozenset(
+    (
+        *("address", "article", "aside", "blockquote", "dd", "details", "div", "dl", "dt", "fieldset", "figure"),
+        *("footer", "form", "header", "hr", "li", "main", "nav", "ol", "p", "pre", "section", "table", "td", "ul"),
+        *("br", "button", "iframe", "img", "input", "select", "textarea", *_HEADINGS),
+    )
+)
 """Elements that no paragraph has within it."""
 _SIDEBAR = re.compile(r"side-?bar", re.IGNORECASE)
 _NOTE = re.compile(
@@ -39,9 +42,10 @@ _FOLLOWING = re.compile(r"\bfollowing\b[^.:;!?]{0,80}[.:]$", re.IGNORECASE)
 _ANNOUNCING_WORDS = 5
 """Words of a line that says what the links below it are; a guess. Headings of menus have fewer."""
 _LEADS_ELSEWHERE = re.compile(
-    r"\b(?:related|similar|recommended|popular|also (?:like|enjoy|read|see|interested|visit)|(?:read|learn|find out) more"
-    r"|more (?:from|about|on|like)|shar(?:e|ing)|follow (?:us|me)|(?:in|on|of) this (?:article|document|page|site|section"
-    r"|series|post|chapter|guide|tutorial)|filed under|tagged|jump to|go to|contents|articles|topics|posts|stories|news)\b",
+    r"\b(?:related|similar|recommended|popular|also (?:like|enjoy|read|see|interested|visit)"
+    r"|(?:read|learn|find out) more|more (?:from|about|on|like)|shar(?:e|ing)|follow (?:us|me)"
+    r"|(?:in|on|of) this (?:article|document|page|site|section|series|post|chapter|guide|tutorial)"
+    r"|filed under|tagged|jump to|go to|contents|articles|topics|posts|stories|news)\b",
     re.IGNORECASE,
 )
 """In a line above links that lead away from a page's text, or about in it."""
@@ -50,6 +54,8 @@ _LEAST_LETTERS = 30
 """Letters and digits of a sentence; a guess."""
 _LINKS = 0.5
 """Share of a text's letters that links may have; a guess. Menus have more."""
+_MOST_SIBLINGS = 1_000
+"""Texts and elements beside a link that is taken out; a guess."""
 _PERMALINK = re.compile(r"[¶§#\U0001f517\uf0c1]")
 """Signs of a link from a heading to itself."""
 
@@ -61,43 +67,50 @@ def make_paragraphs(soup: BeautifulSoup, source: str) -> bool:
         soup: The page.
         source: The page as it is written, in lower-case letters.
     """
-    changed = _drop_marks_of_places(soup)
-    if "<div" in source:
-        changed |= _rename_divisions(soup)
-    if " id=" in source:
-        changed |= _move_places(soup)
+    from bs4.element import Tag
+
+    found: dict[str, list[Tag]] = {"a": [], "div": [], "section": [], "aside": []}
+    for each in soup.descendants:  # All at once; each look for one kind of element takes as long.
+        if isinstance(each, Tag) and each.name in found:
+            found[each.name].append(each)
+    changed = _drop_marks_of_places(found["a"])
+    changed |= _move_places([*found["section"], *found["div"]])
+    changed |= _rename_divisions(found["div"])
     if "<aside" in source or "sidebar" in source or "side-bar" in source:
         changed |= _open_boxes(soup)
     return changed
 
 
-def _drop_marks_of_places(soup: BeautifulSoup) -> bool:
+def _drop_marks_of_places(links: Sequence[Tag]) -> bool:
     """Take out links without words in lists, which are no lists of links by them, and links of headings to themselves.
 
     Elsewhere the extraction reads a line otherwise once a link without words is gone from its beginning.
     """
     found = False
-    for link in soup.find_all("a"):
-        if link.find(True) is not None:
+    for link in links:
+        if len(link.contents) > 1 or (link.contents and link.string is None):
             continue
-        text, address = link.get_text().strip(), str(link.get("href", ""))
+        text, address = (link.string or "").strip(), str(link.get("href", ""))
         if text:
             in_heading = link.parent is not None and link.parent.name in _HEADINGS
             is_mark = address.startswith("#") and _PERMALINK.fullmatch(text) and (text != "#" or in_heading)
         else:
             is_mark = link.find_parent("li") is not None
-        if is_mark:
+        # To take an element out takes as long as it has siblings.
+        if is_mark and link.parent is not None and len(link.parent.contents) <= _MOST_SIBLINGS:
             link.extract()
             found = True
     return found
 
 
-def _rename_divisions(soup: BeautifulSoup) -> bool:
+def _rename_divisions(divisions: Sequence[Tag]) -> bool:
     """Make each `div` that holds a sentence and no other element of a page's layout a paragraph.
 
     The blank before `code` in a `div` of a list's item would be lost; all items of a list are made alike.
     """
-    found = [each for each in soup.find_all("div") if each.find(_BLOCKS) is None]
+    found = [
+        each for each in divisions if not any(getattr(inner, "name", None) in _BLOCKS for inner in each.descendants)
+    ]
     stated = [each for each in found if _says_something(each)]
     for each in stated:
         each.name = "p"
@@ -109,10 +122,12 @@ def _rename_divisions(soup: BeautifulSoup) -> bool:
     return bool(stated)
 
 
-def _move_places(soup: BeautifulSoup) -> bool:
+def _move_places(parts: Sequence[Tag]) -> bool:
     """Move the name of a section that repeats its heading to that: "how-to-share-files" is no button to share."""
     found = False
-    for each in soup.find_all(["section", "div"], id=HINTS):
+    for each in parts:
+        if not HINTS.search(str(each.get("id", ""))):
+            continue
         heading = each.find(True)
         name = squash(str(each["id"])).lower()
         if heading is not None and heading.name in _HEADINGS and name in squash(heading.get_text()).lower():
