@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from preflight_rag.ingest.loaders.page_parts import HEADS_OF_LISTS, HINTS, RIGHTS, squash
+from preflight_rag.ingest.loaders.page_parts import HEADS_OF_LISTS, HINTS, RIGHTS, SENTENCE_END, squash
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
@@ -49,7 +49,6 @@ _LEADS_ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 """In a line above links that lead away from a page's text, or about in it."""
-_SENTENCE_END = re.compile(r"[.:;!?][\"'”’)\]]?$")
 _LEAST_LETTERS = 30
 """Letters and digits of a sentence; a guess."""
 _LINKS = 0.5
@@ -175,7 +174,11 @@ class _Places:
             return False
         if id(parent) not in self._numbers:
             inner = [each for each in parent.contents if isinstance(each, Tag)]
-            stated = [n for n, each in enumerate(inner) if each.name in _WITH_SENTENCES and _says_something(each)]
+            stated = [
+                number
+                for number, each in enumerate(inner)
+                if _unwrapped(each).name in _WITH_SENTENCES and _says_something(each)
+            ]
             heads = [n for n, each in enumerate(inner) if each.name in _HEADINGS]
             self._numbers[id(parent)] = {id(each): number for number, each in enumerate(inner)}
             self._ends[id(parent)] = (min([*stated, *heads]), max(stated)) if stated else (0, -1)
@@ -183,6 +186,18 @@ class _Places:
         if parent.name == "div" and _TEXT_PART.search(" ".join(parent.get("class") or ())):
             return last >= 0
         return first < self._numbers[id(parent)][id(box)] < last
+
+
+def _unwrapped(element: Tag) -> Tag:
+    """Return what an element holds if that is one element alone, as in `<div class="paragraph"><p>`."""
+    from bs4.element import Tag
+
+    while element.name == "div":
+        inner = [each for each in element.contents if isinstance(each, Tag) or str(each).strip()]
+        if len(inner) != 1 or not isinstance(inner[0], Tag):
+            break
+        element = inner[0]
+    return element
 
 
 def _is_remark(box: Tag, names: str) -> bool:
@@ -233,7 +248,7 @@ def _names(element: Tag) -> str:
 def _says_something(element: Tag) -> bool:
     """Return whether an element's text ends as a sentence does and is not made of links."""
     text = element.get_text(" ").strip()
-    if not _SENTENCE_END.search(text[-2:]):
+    if not SENTENCE_END.search(text[-2:]):
         return False
     letters = len(squash(text))
     links = sum(len(squash(link.get_text())) for link in element.find_all("a", href=True))
