@@ -16,7 +16,7 @@ from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
-from preflight_rag.ingest.loaders.page_boxes import is_announced, make_paragraphs, says_its_address
+from preflight_rag.ingest.loaders.page_boxes import is_announced, make_paragraphs, open_boxes, says_its_address
 from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import with_rows
@@ -372,6 +372,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
         soup = BeautifulSoup(page, "lxml")
     _drop_hidden(soup)
     _keep_notes(soup)
+    open_boxes(soup)
     _flatten(soup)
     report = report or ReadReport()
     _write_in_words(soup, page, report)

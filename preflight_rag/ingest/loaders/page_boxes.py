@@ -76,7 +76,7 @@ def make_paragraphs(soup: BeautifulSoup, source: str) -> bool:
     changed |= _move_places([*found["section"], *found["div"]])
     changed |= _rename_divisions(found["div"])
     if "<aside" in source or "sidebar" in source or "side-bar" in source:
-        changed |= _open_boxes(soup)
+        changed |= open_boxes(soup)
     return changed
 
 
@@ -137,7 +137,7 @@ def _move_places(parts: Sequence[Tag]) -> bool:
     return found
 
 
-def _open_boxes(soup: BeautifulSoup) -> bool:
+def open_boxes(soup: BeautifulSoup) -> bool:
     """Make boxes that are parts of a text such by their names."""
     places = _Places()
     found = False

@@ -9,6 +9,9 @@ import pytest
 from bs4 import BeautifulSoup
 from loaded_files import load_one
 
+from preflight_rag.ingest.loaders.html import chapter
+from preflight_rag.ingest.loaders.read_report import ReadReport
+
 BEGIN = "<h1>Jobs of the office</h1><p>Scheduled jobs run on all machines, by day and by night, without anybody.</p>"
 BETWEEN = "<p>Many packages rely on this, since they put scripts of their own into these directories.</p>"
 END = "<p>A closing paragraph says that all is well and that nobody has to do anything else.</p>"
@@ -184,3 +187,9 @@ def test_links_that_lead_elsewhere_stay_as_they_were(tmp_path: Path, line: str) 
     assert "Linz" not in text
     menu = LINKS.replace("https://a.example/x", "#a").replace("/b", "#b")
     assert "Linz" not in read(tmp_path, f"{BEGIN}{MORE}<p>The mirrors that are told of below are these:</p>{menu}{END}")
+
+
+def test_a_box_within_a_books_chapter_is_read(tmp_path: Path) -> None:
+    page = f"<html><body><section><h1>Jobs</h1>{BETWEEN}<aside>{REMARK}</aside>{END}</section></body></html>"
+    blocks = chapter(page.encode(), tmp_path / "a.xhtml", ReadReport())
+    assert ("", BeautifulSoup(REMARK, "lxml").get_text()) in blocks
