@@ -16,6 +16,7 @@ from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line, people, tidy, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
+from preflight_rag.ingest.loaders.page_boxes import is_announced, make_paragraphs, open_boxes, says_its_address
 from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import with_rows
@@ -93,6 +94,8 @@ _NOTE_REFERENCE = re.compile(r"noteref")
 _WRITES_TO = re.compile(r"^(?:mailto|tel):[^\s?]", re.IGNORECASE)
 _LETTERS = 26
 _COPYRIGHT = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
+_FOOT_PARTS = re.compile(r"\s[·•|]\s")
+"""Between the parts of a footer's line, each of which states something by itself: "Imprint · Updated on 7 April"."""
 _MOST_FOOTERS = 20
 """Footers of a page, or of its parts, that are read; a guess."""
 _LONGEST_FOOT = 300
@@ -175,6 +178,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
         | _flatten(soup)
         | _write_in_words(soup, page, report)
         | _write_boxes(soup)
+        | make_paragraphs(soup, page.lower())
         | _join_lines(soup)
         | _write_terms(soup)
         | _part_leads(soup)
@@ -259,7 +263,9 @@ def _join_lines(soup: BeautifulSoup) -> bool:
     joined = False
     for text in soup.find_all(string=_INDENTED_LINE):
         if type(text) is NavigableString and text.strip() and text.find_parent(_AS_PRINTED) is None:
-            text.replace_with(_INDENTED_LINE.sub(" ", text))
+            written = _INDENTED_LINE.sub(" ", text)
+            is_first = text.previous_sibling is None and text.parent is not None and text.parent.name in _PARTING
+            text.replace_with(written.lstrip() if is_first else written)
             joined = True
     return joined
 
@@ -366,6 +372,7 @@ def _parsed(page: str, report: ReadReport | None = None) -> BeautifulSoup:
         soup = BeautifulSoup(page, "lxml")
     _drop_hidden(soup)
     _keep_notes(soup)
+    open_boxes(soup)
     _flatten(soup)
     report = report or ReadReport()
     _write_in_words(soup, page, report)
@@ -583,7 +590,8 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
     """Replace each list item by a paragraph with its mark; return whether there were any.
 
     Trafilatura drops lists of short items, such as what an insurance plan covers. Lists of links and lists with
-    other elements are unchanged: they lead to other pages, or are only layout.
+    other elements are unchanged: they lead to other pages, or are only layout. Links that are what the text says, by
+    their words or by the sentence above them, count as other words do.
     """
     found = False
     for outer in soup.find_all(["ul", "ol"]):
@@ -592,8 +600,8 @@ def _spell_out_lists(soup: BeautifulSoup) -> bool:
         items = outer.find_all("li")
         numbers = _numbers(outer)
         length = len(one_line(outer.get_text(" ")))
-        links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a"))
-        if not items or links > _LINKS * length or outer.find(_MORE_THAN_WORDS):
+        links = sum(len(one_line(link.get_text(" "))) for link in outer.find_all("a") if not says_its_address(link))
+        if not items or outer.find(_MORE_THAN_WORDS) or (links > _LINKS * length and not is_announced(outer)):
             continue
         for item in items:
             mark = numbers.get(id(item), "-")
@@ -960,10 +968,10 @@ def _with_footers(text: str, soup: BeautifulSoup) -> str:
             continue
         links = frozenset(one_line(link.get_text(" ")) for link in footer.find_all("a"))
         for line in _visible_text(_parsed(footer.decode_contents())).split("\n"):
-            own = one_line(line)
-            states = any(map(str.isdigit, own)) and not _COPYRIGHT.search(own)
-            if states and own not in links and own not in known and len(own) <= _LONGEST_FOOT:
-                lines[own] = None
+            for own in map(one_line, [line] if one_line(line) in links else _FOOT_PARTS.split(line)):
+                states = any(map(str.isdigit, own)) and not _COPYRIGHT.search(own)
+                if states and own not in links and own not in known and len(own) <= _LONGEST_FOOT:
+                    lines[own] = None
     return "\n\n".join([text, *lines]) if text else "\n".join(lines)
 
 

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _CONTENT = frozenset(("p", "pre", *_HEADINGS))
 """Elements that hold headings, paragraphs or (after they were rewritten) rows of tables."""
+_WITH_SENTENCES = frozenset(
+    ("body", "div", "section", "article", "main", "blockquote", "li", "dd", "summary", "details", "fieldset")
+)
+"""Elements that hold a page's layout, and sentences in old pages and in those that are laid out by `div`."""
+_CAPTIONS = frozenset(("figcaption", "caption"))
 _WHOLE_LINES = frozenset(
     (
         *("address", "article", "blockquote", "body", "caption", "dd", "div", "dl", "dt", "fieldset", "figcaption"),
@@ -31,8 +36,8 @@ _WHOLE_LINES = frozenset(
 )
 """Elements that text around them does not go on through."""
 _SKIPPED = frozenset(["script", "style", "noscript", "template", "svg", "head", "iframe", "object"])
-_NEVER_CONTENT = frozenset(["nav", "footer", "aside", "form", "button", "select", "figure", "figcaption"])
-_HINTS = re.compile(
+_NEVER_CONTENT = frozenset(["nav", "footer", "aside", "form", "button", "select"])
+HINTS = re.compile(
     r"nav(?!y)|menu|sidebar|banner|crumb|cookie|consent|\bshare|-share|social|newsletter|related|footer|masthead"
     r"|site-?header|page-?header|comment|teaser|promo|advert|\bads?\b|sponsor|widget|toolbar|byline|\bmeta\b|\btags?\b"
     r"|\btoc|table-of-contents|copyright|\bskip|\blog-?in\b|sign-?up|subscri|pagina|\bpager|popular|modal|overlay"
@@ -40,8 +45,8 @@ _HINTS = re.compile(
     re.IGNORECASE,
 )
 """In an element's class, identifier or role: a part of the page that is not its text."""
-_RIGHTS = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
-_HEADS_OF_LISTS = re.compile(
+RIGHTS = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
+HEADS_OF_LISTS = re.compile(
     r"(?:site |main )?navigation|(?:table of )?contents|on this page|in this (?:article|section)|search|menu|tags|share"
     r"|related (?:articles?|pages?|posts?|topics?|links)|(?:see|read) (?:also|more)|previous(?: topic)?|next(?: topic)?"
     r"|inhaltsverzeichnis|sommaire|índice|indice",
@@ -50,6 +55,11 @@ _HEADS_OF_LISTS = re.compile(
 """Headings of what leads to other places."""
 _LINKS = 0.5
 """Share of a paragraph's letters that links may have; a guess. Menus have more."""
+_LONG_SENTENCE = 40
+"""Letters and digits of a sentence in an element that lays out a page; a guess. Slogans have fewer."""
+SENTENCE_END = re.compile(r"[.:;!?][\"'”’)\]]?$")
+_CAPTION_WORDS = 4
+"""Words of a caption that says something; a guess."""
 _LONG = 30
 """Letters and digits of a line that stands once in a page; a guess."""
 _LEAST_LETTERS = 6
@@ -139,7 +149,7 @@ def _blocks(soup: BeautifulSoup) -> list[_Block]:
     stack: list[tuple[PageElement | None, Tag | None, bool]] = [(soup, None, False)]
     while stack:
         node, block, is_linked = stack.pop()
-        if node is None or (isinstance(node, Tag) and node.name in _WHOLE_LINES):
+        if node is None or (isinstance(node, Tag) and (node.name in _WHOLE_LINES or _is_blank_line(node, block))):
             end_block()
             owner = block if node is None else None
         if isinstance(node, Tag):
@@ -158,6 +168,16 @@ def _blocks(soup: BeautifulSoup) -> list[_Block]:
             links += len(squash(str(node))) if is_linked else 0
     end_block()
     return found
+
+
+def _is_blank_line(line_break: Tag, block: Tag | None) -> bool:
+    """Return whether an element is the second of two breaks, by which old pages part their paragraphs."""
+    if line_break.name != "br" or block is None or block.name not in _WITH_SENTENCES:
+        return False
+    before = next(
+        (each for each in line_break.previous_siblings if hasattr(each, "contents") or str(each).strip()), None
+    )
+    return getattr(before, "name", None) == "br"
 
 
 def _leads_away(link: Tag, block: Tag | None) -> bool:
@@ -300,12 +320,15 @@ def _lost(blocks: list[_Block], scope: Tag, holders: frozenset[int]) -> frozense
 
 def _is_content(block: _Block) -> bool:
     """Return whether a block by itself may be a part of a text."""
+    name = block.element.name
+    is_long = len(block.squashed) >= _LONG_SENTENCE
+    is_sentence = name in _WITH_SENTENCES and is_long and SENTENCE_END.search(block.text[-2:]) is not None
     return (
-        block.element.name in _CONTENT
+        (name in _CONTENT or is_sentence or (name in _CAPTIONS and len(block.text.split()) >= _CAPTION_WORDS))
         and block.links <= _LINKS * len(block.squashed)
-        and (len(block.squashed) >= _LEAST_LETTERS or block.element.name in _HEADINGS)
-        and not _RIGHTS.search(block.text)
-        and not _HEADS_OF_LISTS.fullmatch(block.text.strip(" :"))
+        and (len(block.squashed) >= _LEAST_LETTERS or name in _HEADINGS)
+        and not RIGHTS.search(block.text)
+        and not HEADS_OF_LISTS.fullmatch(block.text.strip(" :"))
     )
 
 
@@ -328,4 +351,4 @@ def _is_named_otherwise(element: Tag) -> bool:
     if element.name == "header":
         return element.find_parent(["main", "article", "section"]) is None
     written = " ".join((*(element.get("class") or ()), str(element.get("id", "")), str(element.get("role", ""))))
-    return str(element.get("aria-hidden", "")).lower() == "true" or bool(_HINTS.search(written))
+    return str(element.get("aria-hidden", "")).lower() == "true" or bool(HINTS.search(written))

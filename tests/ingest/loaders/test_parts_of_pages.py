@@ -103,8 +103,9 @@ def test_a_price_list_with_many_short_rows_is_read(tmp_path: Path) -> None:
         "<h2>Other pages of ours</h2><p><a href='/a'>Ten dogs that smile</a> <a href='/b'>Cats at home</a></p>",
         "<p>© 2025 Tanfield Veterinary Surgery Ltd, all rights reserved by the owners.</p>",
         "<div role='navigation'><p>Start with our team, then see the prices of the shop.</p></div>",
+        "<div>Small. Fast. Reliable. Yours.</div><figure><figcaption>Photo: Ann</figcaption></figure>",
     ],
-    ids=["sidebar", "cookies", "newsletter", "aside", "links", "rights", "role"],
+    ids=["sidebar", "cookies", "newsletter", "aside", "links", "rights", "role", "slogan"],
 )
 def test_what_a_page_itself_says_is_none_of_its_text_stays_out(boilerplate: str) -> None:
     extract = BeautifulSoup(SECTIONS, "lxml").get_text("\n")
@@ -155,3 +156,25 @@ def test_blocks_of_an_item_that_lays_out_a_page_are_parted(tmp_path: Path, tag: 
     text = load_page(tmp_path, f"<h1>Uses</h1>{INTRO}<ul>{item}</ul>{SECTIONS}").text
     assert "WebsitesIt" not in text
     assert "It works for small ones, as many say." in text
+
+
+TELLS = "The pump is looked after by the two of us who live above it."
+
+
+@pytest.mark.parametrize(
+    "markup",
+    [
+        f"{TELLS}<br><br>It was bought in the year 1987 from the village next to ours.<p>",
+        f"<center>{TELLS}</center>",
+        f"<div>{TELLS}<br>It is old.</div>",
+        f"<figure><img src='a.png'><figcaption>{TELLS}</figcaption></figure>",
+        "<figure><img src='a.png'><figcaption>The pump seen from the two windows above it</figcaption></figure>",
+        f"<fieldset><legend>Pump</legend>{TELLS}</fieldset>",
+        f"<details><summary>Who looks after it?</summary>{TELLS}</details>",
+        f"<ul><li><img src='a.png'> {TELLS}</li></ul>",
+        f"<dl><dt>Pump</dt><dd>{TELLS}<ul><li>old</li></ul></dd></dl>",
+    ],
+)
+def test_sentences_are_read_in_whatever_they_stand(tmp_path: Path, markup: str) -> None:
+    text = load_page(tmp_path, f"{NAV}<h1>Opening hours</h1>{markup}{INTRO}{SECTIONS}{FOOT}").text
+    assert "the two windows above it" in text or text.count(TELLS) == 1
