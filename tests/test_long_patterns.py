@@ -292,6 +292,7 @@ EXAMPLES = [
     ("offline.extremes._LONG", "Which programme takes the longest", "Which programme takes long", "fullmatch"),
     ("offline.extremes._LONG", "What is the shortest walk", "What is the short walk", "fullmatch"),
     ("offline.ordered_rows._LENGTH", "3.5 min", "7 working days", "fullmatch"),
+    ("offline.prose_extremes._SUPERLATIVE", "the highest salary", "a high salary"),
     ("offline.ordered_rows._DISTANCE", "3.5 km", "3.5 kg", "fullmatch"),
     ("offline.ordered_rows._NO_AMOUNT", "Cost centre", "Cost of 3"),
     ("offline.ordered_rows._SINGLE_UNIT", "Year", "Years", "fullmatch"),
