@@ -215,6 +215,8 @@ EXAMPLES = [
         "fullmatch",
     ),
     ("ingest.loaders.page_parts._HEADS_OF_LISTS", "Table of contents", "Contents of the box", "fullmatch"),
+    ("ingest.loaders.html._JOINS", "Only", "Opening", "fullmatch"),
+    ("ingest.loaders.html._OPEN_END", "don't", "door", "fullmatch"),
     ("ingest.loaders.text_tables._INTRODUCES", "Here is an (incomplete) list of the keys", "The keys"),
     ("ingest.loaders.page_parts._HINTS", "left-sidebar", "catalog-info navy research"),
     ("ingest.loaders.fields._FORM", "Insured name Gabriel Diaz", "Name That Tune", "match"),
