@@ -51,10 +51,10 @@ _SINGLE_UNIT = re.compile(
 _TIMES = frozenset(words("s sec second min minute h hr hour day week month year yr in"))
 _DISTANCES = frozenset(words("mm cm m km metre meter kilometre kilometer mile mi ft feet foot yard in inch"))
 _LENGTH = re.compile(
-    r"\d[\d.,]* ?(?:s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|yrs?)", re.IGNORECASE
+    r"\d[\d.,]{0,12} ?(?:s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|yrs?)", re.IGNORECASE
 )
 _DISTANCE = re.compile(
-    r"\d[\d.,]* ?(?:[mck]?m|(?:kilo)?met(?:re|er)s?|miles?|mi|ft|feet|yards?|in|inch(?:es)?)", re.IGNORECASE
+    r"\d[\d.,]{0,12} ?(?:[mck]?m|(?:kilo)?met(?:re|er)s?|miles?|mi|ft|feet|yards?|in|inch(?:es)?)", re.IGNORECASE
 )
 _BLANK = re.compile(r"[-–—./ ]{1,5}|n/?a", re.IGNORECASE)
 """A cell that says that a row has nothing in a column, or that its figure is unknown."""
