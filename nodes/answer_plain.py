@@ -83,11 +83,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     """Answer on the plain route, and decide whether a more expensive route is needed."""
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
     by_rule = context.reader.by_rule and not state["options"]
-    if by_rule and (ordered := await asyncio.to_thread(_ordered_rows, state, sources, context)):
+    ordered, writing = await _rows_or_reading(state, sources, context)
+    if ordered:
         return ordered
-    writing: Awaitable[Reply[Draft]] = instructed(context.reader, state.get("instructions") or "").answer(
-        question=state["standalone_question"], sources=sources, options=state["options"]
-    )
     checked: State = {}
     if state.get("unchecked"):
         writing = call = asyncio.ensure_future(writing)
@@ -156,6 +154,37 @@ def _ordered_rows(state: Chosen, sources: Sequence[Source], context: Context) ->
         "passage_refs": [*refs, *(passage_reference(further[n], n) for n in cited)],
         "onward": "cite",
     }
+
+
+async def _rows_or_reading(
+    state: Chosen, sources: Sequence[Source], context: Context
+) -> tuple[State, Awaitable[Reply[Draft]]]:
+    """Return the update that shows a table's rows in order, empty without such, and the reader's reply.
+
+    A sentence that says itself what has the most goes before the rows, unless their order says otherwise: then the
+    reply is the one to the passages without their tables.
+    """
+    question, options = state["standalone_question"], state["options"]
+    reader = instructed(context.reader, state.get("instructions") or "")
+    by_rule = context.reader.by_rule and not options
+    ordered = await asyncio.to_thread(_ordered_rows, state, sources, context) if by_rule else {}
+    if not ordered:
+        return {}, reader.answer(question=question, sources=sources, options=options)
+    # Also a search, which drafts nothing, imports this stage.
+    from preflight_rag.offline.prose_extremes import is_written, sentences_with_extreme
+
+    reply = Reply(Draft("", found=False))
+    if prose := sentences_with_extreme(question, sources):
+        reply = await reader.answer(question=question, sources=prose, options=options)
+    is_stated = is_written(question, reply.value, Draft.load(ordered["draft"]), sources)
+    return {} if is_stated else ordered, _at_once(reply)
+
+
+def _at_once(reply: Reply[Draft]) -> asyncio.Future[Reply[Draft]]:
+    """Return a reply that is there already, as one that is still being written."""
+    written = asyncio.get_running_loop().create_future()
+    written.set_result(reply)
+    return written
 
 
 def _cited_before(state: Chosen, context: Context) -> State:

@@ -26,8 +26,23 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 """Questions that a figure answers; "When is a 30 kg bitch spayed?" is none."""
-_ASKING = frozenset(words("how much many what which cost costs charge charged price prices fee fees pay amount"))
+_ASKING = frozenset(words("how much what which cost costs charge charged price prices fee fees pay amount"))
 """Words that ask for the cell, and name nothing."""
+_PLAIN = STOP_WORDS & frozenset(
+    re.findall(
+        "[a-z]+",
+        "a an are at be do does for have how i is it me my of our should the to we what which will with would you your",
+    )
+)
+"""Words without a meaning of their own that leave a question about the cell; "before" or "not" asks something else."""
+_OTHER = frozenset(
+    words(
+        "more less fewer extra additional difference differ increase decrease rise rose raised cheaper dearer saving"
+        " save discount last previous former next earlier later total average half double twice second third many"
+    )
+)
+"""Words that ask for something else than the cell, if the row is not called so itself."""
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 
 
 @dataclass(frozen=True)
@@ -49,7 +64,7 @@ def cell_of_class(question: str, sources: Sequence[Source], lead: str) -> Draft 
     """Return the cell of the named row in the column of the question's size; None without such a row.
 
     The row is shown, and no cell is claimed, if the size is on a border, if several rows are named, or if the question
-    has a word that the table has not.
+    has a word that the table has not, or one that may ask for another figure: "How much more …", "… after 2 years".
 
     Args:
         question: The question.
@@ -72,11 +87,21 @@ def cell_of_class(question: str, sources: Sequence[Source], lead: str) -> Draft 
     (row,) = nearest.values()
     cell = _cell(size, row.classes)
     table = " ".join([row.line.source.title, *(line.text for line in lines if line.key == row.line.key)])
-    if cell is None or not asked <= frozenset(words(table)):
+    if cell is None or not asked <= frozenset(words(table)) or _asks_something_else(question, written, row):
         return shown_rows([row.line], lead, "rows")
     n, short = row.line.source.n, with_currency(cell.text, cell.column)
     label = f"Row: {plain(row.line.row.cells[0].text)}; column: {plain(cell.column)}."
     return Draft(f"{short} [{n}]\n\n{label}\n\n{plain(row.line.text)} [{n}]", ((n, row.line.text),), short=short)
+
+
+def _asks_something_else(question: str, written: str, row: _Named) -> bool:
+    """Return whether a question has a word that may ask for another figure than the cell of a row and a size."""
+    label = row.line.row.cells[0].text
+    own = frozenset(_WORD.findall(label.casefold()))
+    if (frozenset(words(question.replace(written, " "))) & _OTHER) - frozenset(words(label)):
+        return True
+    asked = _WORD.findall(question.replace(written, " ").replace("’", "'").casefold())
+    return any(word in STOP_WORDS and word not in _PLAIN and word not in own for word in asked)
 
 
 def is_name_of_class(answer: str, quote: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from preflight_rag.offline.cell_checks import MOST_ELSE
 from preflight_rag.offline.figure_styles import has_decimal_comma
-from preflight_rag.offline.ordered_rows import LENGTH, PRICE, measured_place
+from preflight_rag.offline.ordered_rows import DURATION, LENGTH, PRICE, measured_place
 from preflight_rag.offline.table_rows import TableLine, are_called, largest_table, lines_of_tables, shown_rows
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.quotes import plain
@@ -43,7 +43,7 @@ _PRICED = re.compile(
 """Questions for a price that do not name it: "Which bar is the cheapest?"."""
 _LONG = re.compile(
     r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w '’-]{1,60}?) "
-    r"(?:is|are|takes?|lasts?|runs?) (?:the )?(?:(?P<most>longest)|shortest)"
+    r"(?:is|are|(?P<time>takes?|lasts?|runs?)) (?:the )?(?:(?P<most>longest)|shortest)"
     r"|(?:what|which) (?:is|are) (?:the|our) (?:(?P<long>longest)|shortest) (?P<of>[\w '’-]{1,60})",
     re.IGNORECASE,
 )
@@ -104,7 +104,8 @@ def extreme_of(question: str) -> Extreme | None:
         return Extreme(group, PRICE, most, shared=False, counted=False, narrower=narrower)
     if long := _LONG.fullmatch(asked):
         group = frozenset(words(long["group"] or long["of"]))
-        return Extreme(group, LENGTH, bool(long["most"] or long["long"]), shared=False, counted=False)
+        what = DURATION if long["time"] else LENGTH
+        return Extreme(group, what, bool(long["most"] or long["long"]), shared=False, counted=False)
     match = _ASKED.fullmatch(asked)
     if match is None:
         return None

@@ -6,7 +6,7 @@ The line above the rows says which column they are ordered by; which row is mean
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from preflight_rag.offline.figure_styles import bare_figure, has_decimal_comma
 from preflight_rag.offline.table_rows import TableLine, shown_rows
@@ -19,14 +19,49 @@ PRICE = frozenset(words("price"))
 """Index terms of what a question for the cheapest or dearest measures; it names no column."""
 LENGTH = frozenset(words("length duration"))
 """The same for the longest and the shortest."""
-_PRICES = frozenset(words("price cost fee rate fare charge tariff"))
+DURATION = frozenset(words("duration"))
+"""The same for what takes or lasts the longest."""
+_PRICES = frozenset(words("price cost fee fare charge tariff"))
+_RATE = frozenset(words("rate"))
+_PER = frozenset(words("per night hour day week person room"))
+"""Words beside "rate" that make it a price: "Rate per night"; "Flow rate" and "Interest rate" are none."""
+_ANOTHER_SUM = frozenset(
+    words(
+        "delivery shipping postage late penalty cancellation joining setup installation change increase rise discount"
+        " saving reduction deposit group class category band type kind date status index level battery flow time"
+        " zone capacity"
+    )
+)
+"""Words of a column that has "price" or "charge" in its name, and is not what the thing itself costs."""
+_NO_AMOUNT = re.compile(
+    r"\b(?:centres?|centers?|codes?|ids?|ref(?:erence)?s?|(?:no\.|numbers?|nr\.)(?! of\b))(?!\w)|#|№", re.IGNORECASE
+)
+"""Names of columns whose figures name something, and say of nothing how much it is."""
+LEAST_FIGURES = 2
+"""Figures of a column of times or distances."""
+_FAR = frozenset(words("distance length"))
 _WHOLE = frozenset(words("total overall length duration"))
 """Words of the column that says how long something takes in all, where others say it of its parts."""
-_LENGTH = re.compile(
-    r"\d[\d.,]* ?(?:s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|yrs?)", re.IGNORECASE
+_OF_TIME = frozenset(words("time duration length total overall"))
+_OF_DISTANCE = frozenset(words("distance length total overall"))
+_SINGLE_UNIT = re.compile(
+    r"[smh]|min|[cm]m|in|sec(?:ond)?|minute|hour|day|week|month|year|inch|foot|yard|mile", re.IGNORECASE
 )
-_BLANK = re.compile(r"[-–—./ ]{1,5}|n/?a|none|nil", re.IGNORECASE)
-"""A cell that says that a row has nothing in a column."""
+"""Names of columns that are no measure, though they are a unit: the year of a film, the size M."""
+_TIMES = frozenset(words("s sec second min minute h hr hour day week month year yr in"))
+_DISTANCES = frozenset(words("mm cm m km metre meter kilometre kilometer mile mi ft feet foot yard in inch"))
+_LENGTH = re.compile(
+    r"\d[\d.,]{0,12} ?(?:s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|yrs?)", re.IGNORECASE
+)
+_DISTANCE = re.compile(
+    r"\d[\d.,]{0,12} ?(?:[mck]?m|(?:kilo)?met(?:re|er)s?|miles?|mi|ft|feet|yards?|in|inch(?:es)?)", re.IGNORECASE
+)
+_BLANK = re.compile(r"[-–—./ ]{1,5}|n/?a", re.IGNORECASE)
+"""A cell that says that a row has nothing in a column, or that its figure is unknown."""
+_ZERO = re.compile(r"(?:none|nil|zero|free|gratis|no charge)(?: of charge)?", re.IGNORECASE)
+"""A cell that says 0 in words."""
+
+_MONEY = re.compile(r"[$€£¥₹]|\b(?:EUR|USD|GBP|CHF|euros?|pounds?|dollars?)\b", re.IGNORECASE)
 _NO_ITEM = re.compile(r"\b(?:(?:sub|grand )?totals?|sum|average|mean|vat|carried forward)\b", re.IGNORECASE)
 """Labels of rows that add up other rows."""
 
@@ -36,8 +71,8 @@ def measured_place(what: frozenset[str], line: TableLine) -> int | None:
     places = []
     for place, cell in enumerate(line.row.cells):
         names = frozenset(words(cell.column))
-        called = what <= names or (what == PRICE and bool(names & _PRICES))
-        if place and called:
+        called = what <= names or (what == PRICE and bool(names & (_PRICES | _RATE)))
+        if place and called and (what == names or not _NO_AMOUNT.search(cell.column)):
             places.append(place)
     return places[0] if len(places) == 1 else None
 
@@ -46,36 +81,80 @@ def measured_column(what: frozenset[str], rows: Sequence[TableLine]) -> str:
     """Return the only column of a table that holds the measured quantity; "" if none does, or several may.
 
     Args:
-        what: Index terms of the quantity, `PRICE` or `LENGTH`.
+        what: Index terms of the quantity, `PRICE`, `LENGTH` or `DURATION`.
         rows: All rows of the table.
     """
     names = dict.fromkeys(cell.column for line in rows for cell in line.row.cells if cell.column)
     names.pop(rows[0].row.cells[0].column, None)
     terms = {name: frozenset(words(name)) for name in names}
-    if what == LENGTH:
-        found = [name for name in names if _is_of_lengths(name, terms[name], rows)]
-        exact = [name for name in found if terms[name] & _WHOLE]
-    elif what == PRICE:
-        found = [name for name in names if terms[name] & _PRICES]
+    if what in (LENGTH, DURATION):
+        return _column_of_lengths(terms, rows, with_distances=what == LENGTH)
+    if what == PRICE:
+        found = [name for name in names if is_of_prices(name)]
         exact = [name for name in found if terms[name] <= _PRICES]
+        if not any(terms[name] & _PRICES for name in names):
+            found = [name for name in names if terms[name] & _RATE and _is_rate_of_money(name, terms[name], rows)]
     else:
-        found = [name for name in names if what <= terms[name]]
+        found = [name for name in names if what <= terms[name] and (what == terms[name] or not _NO_AMOUNT.search(name))]
         exact = [name for name in found if what == terms[name]]
     chosen = exact if len(exact) == 1 else found
     return chosen[0] if len(chosen) == 1 else ""
 
 
-def _is_of_lengths(name: str, terms: frozenset[str], rows: Sequence[TableLine]) -> bool:
-    """Return whether a column says how long something is or takes, by its cells' units or by its name."""
+def is_of_prices(name: str) -> bool:
+    """Return whether a column's name says that it holds what the things in the rows cost."""
+    terms = frozenset(words(name))
+    return bool(terms & _PRICES) and not terms & _ANOTHER_SUM and not _NO_AMOUNT.search(name)
+
+
+def _is_rate_of_money(name: str, terms: frozenset[str], rows: Sequence[TableLine]) -> bool:
+    """Return whether a column that is called a rate holds prices: "Rate per night", or amounts with a currency."""
+    if terms & _ANOTHER_SUM or _NO_AMOUNT.search(name):
+        return False
     texts = [cell.text for line in rows if (cell := cell_of(name, line)) is not None]
-    is_named = bool(terms & LENGTH) and all(bare_figure(text) for text in texts)
-    return len(texts) > 1 and (is_named or all(_LENGTH.fullmatch(text) for text in texts))
+    of_money = bool(_MONEY.search(name)) or all(_MONEY.search(text) or _ZERO.fullmatch(text) for text in texts)
+    return of_money or bool(terms - _RATE and terms <= _RATE | _PER)
+
+
+def _column_of_lengths(terms: Mapping[str, frozenset[str]], rows: Sequence[TableLine], *, with_distances: bool) -> str:
+    """Return the only column that says how long the things in the rows are, or take; "" if that is not sure.
+
+    A table with distances and times leaves open which of them is meant, and the time of a part is not that of the
+    whole: "Break" says of no walk how long it is.
+    """
+    cells = {name: [cell.text for line in rows if (cell := cell_of(name, line))] for name in terms}
+    times = [name for name in terms if _is_measured(name, cells[name], _TIMES | LENGTH, _LENGTH)]
+    far = [name for name in terms if _is_measured(name, cells[name], _DISTANCES | _FAR, _DISTANCE)]
+    if with_distances and set(far) != set(times) and far and times:
+        return ""
+    found, telling = (far, _OF_DISTANCE | _DISTANCES) if with_distances and far else (times, _OF_TIME | _TIMES)
+    named = [name for name in found if terms[name] <= telling]
+    exact = [name for name in named if terms[name] & _WHOLE]
+    chosen = exact if len(exact) == 1 else named
+    return chosen[0] if len(chosen) == 1 else ""
+
+
+def _is_measured(name: str, cells: Sequence[str], called: frozenset[str], written: re.Pattern[str]) -> bool:
+    """Return whether a column's figures have one of some units, or none where its name says what they are."""
+    if len(cells) < LEAST_FIGURES:
+        return False
+    figures = [bare_figure(text) for text in cells]
+    is_called = bool(called.intersection(words(name))) and not _SINGLE_UNIT.fullmatch(name.strip())
+    is_bare = all(figure is not None and not figure[1] for figure in figures)
+    return all(written.fullmatch(text) for text in cells) or (is_called and is_bare)
 
 
 def cell_of(column: str, line: TableLine) -> Cell | None:
     """Return a row's cell in a column; None if it has none, or one that says so."""
     cell = next((cell for cell in line.row.cells if cell.column == column), None)
     return None if cell is None or _BLANK.fullmatch(cell.text.strip()) else cell
+
+
+def lacks_a_price(column: str, rows: Sequence[TableLine]) -> bool:
+    """Return whether a column of prices has none for a row: "-" may be nothing to pay, or nothing to be had."""
+    return is_of_prices(column) and any(
+        cell.column == column and _BLANK.fullmatch(cell.text.strip()) for line in rows for cell in line.row.cells
+    )
 
 
 def items(column: str, rows: Sequence[TableLine]) -> list[TableLine]:
@@ -86,13 +165,16 @@ def items(column: str, rows: Sequence[TableLine]) -> list[TableLine]:
 def in_order(column: str, rows: Sequence[TableLine], *, most: bool) -> list[TableLine] | None:
     """Return rows ordered by their figures in a column; None if the figures cannot be compared.
 
-    They cannot if they have different units, if the decimal sign is unclear, or if a cell is no figure.
+    They cannot if they have different units, if the decimal sign is unclear, or if a cell is no figure; "free" is 0.
     """
     comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
     cells = [cell for line in rows if (cell := cell_of(column, line)) is not None]
-    found = [bare_figure(cell.text, decimal_comma=bool(comma)) for cell in cells]
+    found = [
+        (0.0, "") if _ZERO.fullmatch(cell.text.strip()) else bare_figure(cell.text, decimal_comma=bool(comma))
+        for cell in cells
+    ]
     figures = [figure for figure in found if figure is not None]
-    if comma is None or len(figures) < len(rows) or len({unit for _, unit in figures}) > 1:
+    if comma is None or len(figures) < len(rows) or len({unit for size, unit in figures if size}) > 1:
         return None
     sizes = [size for size, _ in figures]
     order = sorted(range(len(rows)), key=lambda place: sizes[place] * (-1 if most else 1))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from preflight_rag.offline.extremes import Extreme, extreme_of, is_answered_by
-from preflight_rag.offline.ordered_rows import cell_of, in_order, items, measured_column, rows_in_order
+from preflight_rag.offline.ordered_rows import cell_of, in_order, items, lacks_a_price, measured_column, rows_in_order
 from preflight_rag.offline.table_rows import ANY_ROW, TableLine, are_called, lines_of_tables, rows_by_table, shown_rows
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.tables import is_figure
@@ -85,6 +85,8 @@ def extreme_of_whole_tables(
         beside.sort(key=lambda table: _captions(table).isdisjoint(_captions(found[0])))
         rows = [*_first_of_each(found, most=asked.most), *(row for table in beside for row in table.rows)]
         return shown_rows(rows, lead, "extreme")
+    if not asked.most and lacks_a_price(found[0].column, found[0].rows):
+        return shown_rows(found[0].rows, lead, "extreme")  # what has no price may be free
     rows, is_sure = _that_are_asked_for(scope - _LISTS, found[0], sources)
     if newer := _newer_edition(question, rows, tables):
         return shown_rows(_first_of_each([newer, found[0]], most=asked.most), lead, "extreme")

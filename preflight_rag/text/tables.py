@@ -73,10 +73,19 @@ _FIELD = re.compile(
     re.IGNORECASE,
 )
 """How a line of a letter or an invoice begins that stands above its items."""
-_ADDRESS = re.compile(
-    r"\b\d{1,4}[a-z]? (?:[A-ZÀ-Þ][\w'’.-]{1,20} ){1,3}(?:Street|Str?\.|Road|Rd\b|Avenue|Ave\b|Lane)"
-    r"|\b[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}\b|\b[A-Z]{2} \d{5}(?:-\d{4})?$|(?:straße|strasse|gasse) \d{1,4}\b"
+_STREET = re.compile(
+    r"\d{1,4}[a-z]? (?:[A-ZÀ-Þ][\w'’.-]{1,20} ){1,3}(?:Street|Str?\.|Road|Rd\.?|Avenue|Ave\.?|Lane)"
+    r"|[A-ZÀ-Þ][\w-]{0,30}(?:straße|strasse|gasse) \d{1,4}[a-z]?|[A-ZÀ-Þ][\w-]{1,20} Str(?:aße|asse) \d{1,4}[a-z]?"
 )
+_POSTCODE = re.compile(r"\b(?:[A-Z]{1,2}\d[\dA-Z]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?)$")
+_OF_NAME = re.compile(r"[A-ZÀ-Þ\d][\w'’.&/-]*|&|and|of|von|van|de|la|the")
+_OF_CAPTION = re.compile(
+    r"\b(?:rents?|prices?|fees?|charges?|costs?|rates?|fares?|sales|visits|tariffs?|wages|salaries|bills?|budgets?|takings"
+    r"|figures|hours|times|timetables?|rooms?|flats?|units?|tenants?|residents?|staff|stock|lists?|tables?|plans?|results"
+    r"|expenses|accounts?|inventory|readings|menu|schedule|mieten|preise|kosten|zimmer|tab\.|fig\.)(?!\w)",
+    re.IGNORECASE,
+)
+"""Words of a line above a table that say what it lists: "Rents, 12 Mill Road" is more than an address."""
 _AMOUNTS = re.compile(
     r"(?:charges?|prices?|costs?|fees?|amounts?|rates?|tariffs?|preis|kosten|betrag|prix|precio|importe|prezzo|prijs)"
     r"(?: ?[(\[][^()\[\]]{1,20}[)\]])?",
@@ -295,8 +304,19 @@ def short_caption(caption: str) -> str:
 
 
 def is_addressee(line: str) -> bool:
-    """Return whether a line says whom a paper is for, or where they live, and so is no caption of a table below it."""
-    return _FIELD.match(line) is not None or _ADDRESS.search(line) is not None
+    """Return whether a line says whom a paper is for, or where they live, and so is no caption of a table below it.
+
+    An address within other words is none: "Rents at 7 Park Lane" is the caption of a table.
+    """
+    return _FIELD.match(line) is not None or _is_address(line)
+
+
+def _is_address(line: str) -> bool:
+    """Return whether a line is nothing but an address: a street, with names of people and places beside it, if any."""
+    parts = [part.strip() for part in line.strip(" .:").split(",")]
+    if _OF_CAPTION.search(line) or not all(map(_OF_NAME.fullmatch, " ".join(parts).split())):
+        return False
+    return any(map(_STREET.fullmatch, parts)) or _POSTCODE.search(line.strip(" .:")) is not None
 
 
 def _ends_shortened(text: str) -> bool:

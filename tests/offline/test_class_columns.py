@@ -46,6 +46,37 @@ def test_what_is_not_sure_is_shown(question, rows):
     assert [quote for _, quote in draft.quotes] == rows
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How much more does a 30 kg bitch cost to spay?",
+        "How much less is it to spay a 30 kg bitch?",
+        "What is the difference in price to spay a 30 kg bitch?",
+        "How much extra do you charge to spay a 30 kg bitch?",
+        "How many spays of a 30 kg bitch are there?",
+        "How many do you charge to spay a 30 kg bitch?",
+        "How much did it cost to spay a 30 kg bitch?",
+        "How much does a 30 kg bitch cost to spay before?",
+        "How much does it cost to spay a bitch after 30 kg?",
+        "How much does it not cost to spay a 30 kg bitch?",
+        "How much did a 30 kg bitch cost to spay last year?",
+        "How much does it cost to spay both a 30 kg bitch?",
+        "How much does it cost to spay a bitch and a 30 kg bitch?",
+    ],
+)
+def test_words_that_ask_for_another_figure_forbid_the_claim(question):
+    draft = drafted(question)
+    assert not draft.claims
+    assert [quote for _, quote in draft.quotes] == [SPAY]
+
+
+def test_a_word_for_another_figure_may_be_the_name_of_the_row():
+    row = "Ticket: Last minute ticket after noon | 0-4 years: 2 | 5-15 years: 4 | 16-64 years: 8"
+    assert drafted("How much is a last minute ticket after noon for 20 years?", row).short == "8"
+    other = "Ticket: Day ticket | 0-4 years: 5 | 5-15 years: 6 | 16-64 years: 9"
+    assert not drafted("How much is the last day ticket for 20 years?", row, other).claims
+
+
 def test_two_prices_of_one_row_are_both_shown():
     other = SPAY.replace("442", "450")
     draft = drafted("How much does a 30 kg bitch cost to spay?", other)

@@ -197,3 +197,80 @@ def test_people_are_in_a_column_of_names():
     assert ordered("Who has the highest salary?", source(staff)) == staff[::-1]
     assert ordered("Who had the fewest tools?", source(TOOLS)) is None
     assert ordered("Who is the tallest?", source(staff)) is None
+
+
+WALKS = [
+    "Walk: Lake | Distance (km): 12 | Break: 2 hours",
+    "Walk: Ridge | Distance (km): 22 | Break: 4 hours",
+    "Walk: Mill | Distance (km): 5 | Break: 9 hours",
+]
+TRIPS = ["Trip: Lake | Distance: 12 km | Days: 3", "Trip: Ridge | Distance: 22 km | Days: 1"]
+
+
+def test_the_time_of_a_part_measures_no_walk():
+    assert ordered("Which walk is the longest?", source(WALKS)) is None
+    assert ordered("Which walk takes the longest?", source(WALKS)) is None
+    without = [row.split(" | Break")[0] for row in WALKS]
+    assert ordered("Which walk is the longest?", source(without)) == [without[1], without[0], without[2]]
+    assert ordered("Which walk takes the longest?", source(without)) is None
+
+
+def test_a_distance_and_a_time_leave_open_what_is_long():
+    assert ordered("Which trip is the longest?", source(TRIPS)) is None
+    assert ordered("Which trip takes the longest?", source(TRIPS)) == TRIPS
+    assert ordered("Which trip lasts the shortest?", source(TRIPS)) == TRIPS[::-1]
+
+
+def test_the_year_of_a_film_is_not_how_long_it_is():
+    films = ["Film: Dawn | Year: 1999", "Film: Dusk | Year: 2004"]
+    assert ordered("Which film is the longest?", source(films)) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Flow rate: 30", "Flow rate: 50"),
+        ("Rate: 0.5", "Rate: 1.5"),
+        ("Interest rate per month: 5", "Interest rate per month: 7"),
+        ("Cost centre: 4711", "Cost centre: 4702"),
+        ("Price code: 12", "Price code: 11"),
+        ("Charge no.: 12", "Charge no.: 11"),
+        ("Battery charge: 300", "Battery charge: 400"),
+        ("Delivery charge: 3", "Delivery charge: 4"),
+    ],
+)
+def test_figures_that_are_no_price_order_no_rows(first, second):
+    assert ordered("Which thing is the cheapest?", source([f"Thing: A | {first}", f"Thing: B | {second}"])) is None
+
+
+@pytest.mark.parametrize("column", ["Rate per night", "Rate (EUR)", "Nightly fee", "Entrance fee", "Price 2024"])
+def test_what_the_thing_itself_costs_orders_rows(column):
+    rows = [f"Room: A | {column}: 40 | Heat rate: 1", f"Room: B | {column}: 30 | Heat rate: 2"]
+    if "ate" in column.split()[0]:
+        rows = [row.split(" | Heat")[0] for row in rows]
+    assert ordered("Which room is the cheapest?", source(rows)) == rows[::-1]
+
+
+def test_a_rate_is_no_price_where_another_column_is():
+    rows = ["Account: Basic | Rate: 0.5 | Monthly fee: 9", "Account: Young | Rate: 2.5 | Monthly fee: 3"]
+    assert lead("Which account is the cheapest?", source(rows)) == "Rows found, the lowest “Monthly fee” first:"
+
+
+@pytest.mark.parametrize("word", ["nil", "free", "none", "0", "Free of charge"])
+def test_what_is_free_is_the_cheapest(word):
+    rows = ["Parking: Morning | Price: £5", "Parking: Noon | Price: £4", f"Parking: Night | Price: {word}"]
+    assert ordered("Which parking is the cheapest?", source(rows)) == rows[::-1]
+    assert ordered("Which parking is the most expensive?", source(rows)) == rows
+
+
+@pytest.mark.parametrize("word", ["-", "n/a", "–"])
+def test_a_row_without_a_price_may_be_the_cheapest(word):
+    rows = ["Parking: Morning | Price: 5", "Parking: Noon | Price: 4", f"Parking: Night | Price: {word}"]
+    assert lead("Which parking is the cheapest?", source(rows)) == "LEAD"
+    assert ordered("Which parking is the cheapest?", source(rows)) == rows
+    assert ordered("Which parking is the most expensive?", source(rows)) == rows[:2]
+
+
+def test_a_number_of_things_may_be_compared():
+    rows = ["Team: Red | Number of goals: 3", "Team: Blue | Number of goals: 7"]
+    assert ordered("Which team has the highest number of goals?", source(rows)) == rows[::-1]

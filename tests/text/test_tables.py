@@ -130,6 +130,10 @@ def test_an_abbreviation_ends_no_caption():
         "Weiz SY8 4QT",
         "To: Ann Huber",
         "Springfield, IL 62704",
+        "14 Ludlow Road",
+        "Hauptstraße 12, 8160 Weiz",
+        "Ann Huber, 7a Park Lane, Weiz:",
+        "Smith and Sons, 3 Old Mill Lane",
     ],
 )
 def test_whom_a_paper_is_for_is_no_caption(line):
@@ -138,7 +142,24 @@ def test_whom_a_paper_is_for_is_no_caption(line):
 
 
 @pytest.mark.parametrize(
-    "line", ["Table 3. Bills", "Rent of 12 Months", "Billing: 2024", "Road works 2024", "Total: 5"]
+    "line",
+    [
+        "Table 3. Bills",
+        "Rent of 12 Months",
+        "Billing: 2024",
+        "Road works 2024",
+        "Total: 5",
+        "Rents at 7 Park Lane",
+        "Rents at 12 Mill Road:",
+        "Rents, 12 Mill Road, Weiz",
+        "Rooms 12 Mill Road",
+        "Residents of 12 Mill Road",
+        "Sales in Springfield, IL 62704",
+        "Room Rents, SY8 4QT",
+        "Mieten Hauptstraße 12",
+        "Work done at 12 Mill Road, Weiz",
+        "Our branch in Weiz SY8 4QT",
+    ],
 )
 def test_other_lines_may_be_captions(line):
     assert not is_addressee(line)

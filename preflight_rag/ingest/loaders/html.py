@@ -536,6 +536,23 @@ def _write_lists(soup: BeautifulSoup) -> bool:
     return found
 
 
+_LEAST_NAME = 3
+"""Letters of the longest word of a heading."""
+_JOINS = re.compile(
+    r"(?:only|per|of|and|or|nor|but|than|may|might|must|can|cannot|can't|could|shall|should|will|would|won't|is|isn't|are"
+    r"|aren't|was|were|be|been|has|have|had|does|doesn't|did)",
+    re.IGNORECASE,
+)
+"""Words that go on with a lead, also with a capital letter: "Members / Only may enter"."""
+_OPEN_END = re.compile(
+    r"(?:an?|the|to|in|on|at|by|for|from|with|without|as|if|that|which|who|not?|never|always|also|just|even|please|do"
+    r"|don't|costs?|needs?|takes?|gets?|pays?|call|makes?|includes?|allows?|requires?|contains?|up|until|till|under|over"
+    r"|between|about|after|before|their|your|our|its|my|his|her|this|these|those|every|each|any|all|both|we|you|they|it)",
+    re.IGNORECASE,
+)
+"""Further words that no heading ends with: "Do not", "Bread costs"."""
+
+
 def _part_leads(soup: BeautifulSoup) -> bool:
     """Put a full stop or a blank between the paragraphs of a list's item, which is read as one line; whether any.
 
@@ -554,9 +571,8 @@ def _part_leads(soup: BeautifulSoup) -> bool:
                 continue
             before, after = text.rstrip(), below.lstrip()
             own = texts[id(owner)]
-            is_lead = owner is not other and before[-1].isalnum() and own[-1] is text and _is_lead(owner, own)
-            stop = (". " if after[0].isupper() or after[0].isdigit() else ": ") if is_lead else " "
-            text.replace_with(before + stop)
+            is_lead = owner not in (item, other) and own[-1] is text and _is_lead(owner, own)
+            text.replace_with(f"{before}. " if is_lead and _begins_anew(after) else f"{before} ")
             found = True
             for block in (owner, other):
                 # The extraction takes the blank away at the end of such an element.
@@ -581,9 +597,30 @@ def _has_break(text: NavigableString, below: NavigableString) -> bool:
 
 
 def _is_lead(block: Tag, texts: Sequence[NavigableString]) -> bool:
-    """Return whether a block with some texts is a heading by its name, or since all of them are bold."""
+    """Return whether a block with some texts is a heading by its name, or since all of them are bold.
+
+    The first words of a sentence are none ("Do not", "Bread costs"), nor is an amount.
+    """
     is_bold = all(any(each.name in ("b", "strong") for each in text.parents) for text in texts)
-    return block.name in _HEADINGS or (is_bold and sum(map(len, texts)) <= LONGEST_PARENT)
+    written = one_line(" ".join(texts))
+    names = re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)*", written)
+    if not names or not written[-1].isalnum() or not written[0].isupper() or _is_of_sentence(names[-1]):
+        return False
+    return max(map(len, names)) >= _LEAST_NAME and (
+        block.name in _HEADINGS or (is_bold and sum(map(len, texts)) <= LONGEST_PARENT)
+    )
+
+
+def _is_of_sentence(word: str) -> bool:
+    """Return whether a word ends no heading."""
+    plain = word.replace("’", "'")
+    return _JOINS.fullmatch(plain) is not None or _OPEN_END.fullmatch(plain) is not None
+
+
+def _begins_anew(text: str) -> bool:
+    """Return whether a text begins with a capital, and with a word that does not go on with a lead."""
+    first = re.split(r"[^\w'’]", text, maxsplit=1)[0].replace("’", "'")
+    return text[0].isupper() and _JOINS.fullmatch(first) is None
 
 
 def _spell_out_lists(soup: BeautifulSoup) -> bool:
