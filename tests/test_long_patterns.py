@@ -228,6 +228,7 @@ EXAMPLES = [
         "Values with no superscripts in common differ.",
         "Values in one column differ.",
     ),
+    ("ingest.loaders.layout._ENDING", "clusive", "country"),
     ("ingest.loaders.layout._OPEN_END", "the effects of the", "the effects."),
     ("ingest.loaders.mail._STUB", "View this mail in your browser.", "The bill was 860 crowns."),
     ("ingest.loaders.mail_quotes._WROTE", "Am 3. März schrieb Jon Vale:", "Jon Vale asked:"),

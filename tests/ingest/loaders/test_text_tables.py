@@ -357,5 +357,5 @@ def test_first_of_many_names_below_a_sentence_is_no_header(since: tuple[str, str
 
 
 def test_years_above_figures_name_the_columns() -> None:
-    text = "Sales of the shop are:\n    Item   2019   2020\n    Tea    1950   12\n    Milk   2001   15\n    Jam    1      2\n"
+    text = "Sales of it:\n    Item   2019   2020\n    Tea    1950   12\n    Milk   2001   15\n    Jam    1      2\n"
     assert "Item: Milk | 2019: 2001 | 2020: 15" in rows_of(text)
