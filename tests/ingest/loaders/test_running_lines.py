@@ -95,3 +95,17 @@ def test_heading_of_a_page_stays(head: str) -> None:
 def test_titles_of_slides_stay() -> None:
     slides = [["Agenda", "Pumps for beginners", "Filters"], *(["PUMPS FOR BEGINNERS", f"{n} litres"] for n in range(6))]
     assert without_titles(slides) == slides
+
+
+def test_headings_in_capitals_of_one_machine_after_another_stay() -> None:
+    headings = ("TECHNICAL DATA", "MAINTENANCE OF THE PUMP", "SAFETY OF THE PUMP")
+    pages = [[heading, *[f"{line} Pump {machine}." for line in BODY]] for machine in "ABC" for heading in headings]
+    assert without_titles(pages) == pages
+
+
+def test_titles_in_capitals_of_chapters_of_three_pages_go() -> None:
+    chapters = ("KEEPING THE LOCKS", "MENDING THE WEIRS", "OILING THE PUMPS")
+    pages = [page for chapter in chapters for page in ([chapter.capitalize(), *BODY], *[[chapter, *BODY]] * 2)]
+    assert [page[0] for page in without_titles(pages)] == [
+        line for chapter in chapters for line in (chapter.capitalize(), *[BODY[0]] * 2)
+    ]
