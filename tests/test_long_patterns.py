@@ -397,6 +397,12 @@ EXAMPLES = [
     ("text.document_dates._EVENT", "She was born ", "She was born here"),
     ("text.document_dates._DATELINE", "PARIS, 12 March 2021 -", "In the city 12 March 2021 -"),
     ("text.document_dates._PERIOD", "For the fiscal year ended March 31, 2021", "For the years until March 31, 2021"),
+    (
+        "text.document_dates._UPDATED",
+        "This guide was last updated on 3 March 2024",
+        "The lamp was updated on 3 March 2024",
+    ),
+    ("text.document_dates._OF_DOCUMENT", "Fees 2025", "Cover of 2025"),
     ("text.document_dates._HISTORY", "Accepted: 12 March 2021", "Rejected: 12 March 2021"),
     ("text.document_dates._RECEIVED", "Received: 12 March 2021", "He received 12 March 2021"),
     ("text.document_dates._ORDERED", "Order date: 12 March 2021", "Border dates: 12 March 2021"),
