@@ -232,7 +232,7 @@ def _of_validity(opening: str) -> FoundDate | None:
 
 
 def _later(stated: FoundDate | None, updated: FoundDate | None) -> FoundDate | None:
-    """Return the later of two dates of a document; without the first one none, since other kinds come before updates."""
+    """Return the later of two dates of a document; none without the first, since others go before updates."""
     return max(stated, updated, key=lambda found: found.date) if stated and updated else stated
 
 
