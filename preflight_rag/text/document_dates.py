@@ -18,6 +18,8 @@ CALLED = 200
 """Characters at the beginning of a document in which the word "receipt" or the like is looked for; a guess."""
 SENTENCE = 600
 """Characters before a date in which its sentence begins; a guess."""
+_MARKS = " \t#>*_-(["
+"""What may stand before the words of a line."""
 EARLIEST_YEAR, AHEAD = 1800, 31
 
 _WEEK = r"(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s++)?"
@@ -96,10 +98,22 @@ _OTHER_VERSION = re.compile(
 )
 """Behind these words, up to the sentence's end, dates are those of what the document stands in the place of."""
 _SENTENCE_END = re.compile(r"[.!?][\"')\]]?\s|\n[ \t]*\n|\|")
+_DOCUMENT = (
+    r"(?:bylaws|charges|code|conditions|constitution|directive|document|edition|fees|guide(?:lines?)?|handbook|instructions"
+    r"|leaflet|list|manual|menu|notice|ordinance|page|plan|prices|procedures?|rates|regulations?|rules|schedule|standard"
+    r"|statutes|tariffs?|terms|timetable|version)"
+)
+"""Words for a document, or for all that it states; a policy, a cover or a contract has terms of its own."""
+_OF_DOCUMENT = _pattern(rf"\b{_DOCUMENT}\b")
 _VALID = _pattern(
-    rf"(?:{_START}|, |[\u2013\u2014-] )(?:(?:these |this |the )?[a-z]{{3,20}} (?:is |are )?)?"
+    rf"(?:{_START}|, |[\u2013\u2014-] )"
+    r"(?P<subject>(?:(?:these |this |the )?(?:[a-z]{3,20} )?[a-z]{3,20} (?:is |are )?)?)"
     r"(?:valid|in force|in effect|effective|applicable|applies|apply)(?: (?:as (?:of|from)|from|since|date|on))? ?:? ?"
     rf"(?:\n[ \t]*)?(?P<date>{_DAYS}|{MONTH} {YEAR}(?!\d))"
+)
+_UPDATED = _pattern(
+    rf"(?:{_START}|\b(?:this|the) {_DOCUMENT} (?:was|is|has been) )(?:last |page last )?(?:updated|modified|revised)"
+    rf"{_GAP}(?P<date>{_MONTH_OR_DAY})"
 )
 _HISTORY = _pattern(
     rf"{_START}(?:accepted(?: for publication)?|(?:last |page last )?(?:updated|modified|revised|reviewed)"
@@ -135,8 +149,9 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
     text is mostly another thing's. In this order: a publication label (`Published: ...`, `Filed ...`, `Invoice date`),
     the "Date:" of a receipt or memorandum, the date of an order or a meeting, a preprint's stamp, an ISO date in the
     title, the file name or the web address, a line that is only a date (if the opening has one such line), a dateline,
-    when its version, or it, was adopted, from when on it is valid, the period that a report covers, the latest of the
-    history (`Accepted`, `Last updated`), when it was received, and the only year of its copyright.
+    when its version, or it, was adopted, from when on it is valid (unless it was updated later), the period that a
+    report covers, the latest of the history (`Accepted`, `Last updated`), when it was received, and the only year of
+    its copyright.
     """
     head, tail = text[:HEAD], text[max(HEAD, len(text) - TAIL) :]
     return (
@@ -147,9 +162,12 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
         or _named(title, url)
         or _alone(head[:OPENING])
         or _first("dateline", _DATELINE, head)
-        or _of_version(head[:OPENING], title)
-        or _latest("adopted", _ADOPTED, head[:OPENING])
-        or _only("valid", _VALID, head[:FIRST_LINES])
+        or _later(
+            _of_version(head[:OPENING], title)
+            or _latest("adopted", _ADOPTED, head[:OPENING])
+            or _of_validity(head[:FIRST_LINES]),
+            _latest("history", _UPDATED, head, tail),
+        )
         or _first("period", _PERIOD, head)
         or _latest("history", _HISTORY, head, tail)
         or _first("history", _RECEIVED, head, tail)
@@ -191,11 +209,38 @@ def _of_version(opening: str, title: str) -> FoundDate | None:
     own = set(_VERSION.findall(f"{title}\n{opening.lstrip().partition(chr(10))[0]}"))
     found: list[FoundDate] = []
     for match in _NUMBERED.finditer(opening):
-        begins_line = not opening[: match.start()].rpartition("\n")[2].strip(" \t#>*_-")
-        is_own = match["number"] in own if own else begins_line
+        is_own = match["number"] in own if own else _is_line(opening, match)
         if is_own and not _is_of_another(opening, match) and (stated := _plausible(match["date"])):
             found.append(FoundDate(stated, "version", " ".join(match.group().split())))
     return found[0] if len({each.date for each in found}) == 1 else None
+
+
+def _of_validity(opening: str) -> FoundDate | None:
+    """Return from when on a document is valid, or all that it states; not a cover, a ticket or a contract in it."""
+    found: list[FoundDate] = []
+    for match in _VALID.finditer(opening):
+        before = opening[: match.start()].rpartition("\n")[2]
+        behind = opening[match.end() :].partition("\n")[0]
+        if subject := match["subject"].strip():
+            is_own = _OF_DOCUMENT.search(subject) is not None
+        else:
+            is_named = not before.strip(_MARKS) or _OF_DOCUMENT.search(before) is not None
+            is_own = is_named and not any(map(str.isalpha, behind))
+        if is_own and not _is_of_another(opening, match) and (stated := _plausible(match["date"])):
+            found.append(FoundDate(stated, "valid", " ".join(match.group().split())))
+    return found[0] if len({each.date for each in found}) == 1 else None
+
+
+def _later(stated: FoundDate | None, updated: FoundDate | None) -> FoundDate | None:
+    """Return the later of two dates of a document; none without the first, since others go before updates."""
+    return max(stated, updated, key=lambda found: found.date) if stated and updated else stated
+
+
+def _is_line(opening: str, match: re.Match[str]) -> bool:
+    """Return whether a match is a line, or the first sentence of one."""
+    before = opening[: match.start()].rpartition("\n")[2].strip(_MARKS)
+    behind = opening[match.end() :].partition("\n")[0].lstrip(")] ")
+    return not before and (not behind or behind[0] in ".,;")
 
 
 def _is_of_another(stretch: str, match: re.Match[str]) -> bool:

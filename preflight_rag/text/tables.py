@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from preflight_rag.text.size_classes import size_class
 
@@ -40,6 +40,9 @@ _DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\
 """A cell with a day or a month, which may name a column: "2024-07-01", "1.7.2024"."""
 _LEAST_CLASSES = 2
 """Columns that are named by classes; one figure with "up to" is a value. A guess."""
+_DIGITS = re.compile(r"\d+")
+_LEAST_ALIKE = 2
+"""Rows below the first one that show that it is like them."""
 _CODE = re.compile(r"\d{1,4}[A-Za-z]{1,2}")
 """A label that begins with a digit and is no figure: "3B"."""
 _LEAST_DAYS = 3
@@ -430,6 +433,8 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         is_figure(cell) and not _YEAR.match(cell) and place not in naming for place, cell in enumerate(first)
     ):
         return 0
+    if _is_like_those_below(first, below):
+        return 0
     if len(first) == 2:
         if _MEANINGS.fullmatch(first[1]) or (names_amounts(first[1]) and any(is_figure(row[1]) for row in below)):
             return 1
@@ -439,6 +444,22 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
         all_figures = len(below) > 1 and all(is_figure(row[0]) for row in below) and figures == len(below)
         return int((figures * 3 >= 2 * len(below) and is_labelled) or all_figures)
     return int(len(named) * 3 >= 2 * (len(first) - 1) and len(set(named)) == len(named))
+
+
+def _is_like_those_below(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Return whether a first row is one of the others: its years stand above years, or "Lane 1" above "Lane 2"."""
+    if len(below) < _LEAST_ALIKE:
+        return False
+    years: list[bool] = []
+    for cell, column in zip(first, zip_longest(*below, fillvalue=""), strict=False):
+        others = list(filter(None, column))
+        if not cell or len(others) < len(below):
+            continue
+        if _YEAR.match(cell):
+            years.append(all(map(_YEAR.match, others)))
+        elif _DIGITS.search(cell) and {_DIGITS.sub("0", other) for other in others} == {_DIGITS.sub("0", cell)}:
+            return True
+    return bool(years) and all(years)
 
 
 def _day_columns(rows: Sequence[Sequence[str]]) -> set[int]:

@@ -1,14 +1,18 @@
 """Tables of contents in printed lines: runs of titles that end with page numbers, which grow from line to line.
 
 Such a list shares its words with every question about its document and states nothing; the titles that it repeats
-stand above the chapters themselves. It is left out of a document's text.
+stand above the chapters themselves. It is left out of a document's text. A list whose titles do not is a packing list,
+or one of points or prices, and stays.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 LEAST_LEADERS = 4
 """Dots between a title and its page number; a sentence has three in a row at most."""
@@ -23,6 +27,15 @@ MOST_ABOVE = 3
 """Lines between the heading and the first entry, such as "Page"."""
 MOST_OF_DOCUMENT = 0.6
 """Share of a document's lines from which a list is what the document is about."""
+MOSTLY = 0.5
+"""Share of the entries whose titles have to stand again where the list says."""
+LEAST_PAGES = 3
+"""Pages that a list names: over fewer ones, numbers of pages and of things look alike."""
+SHORTEST_PART = 12
+"""Letters from which a title is recognised by its beginning: it is wrapped, or a caption goes on."""
+LONGEST_PART = 100
+MOST_PLACES = 32
+"""Lines with the letters of one title that are looked at; these six numbers are guesses."""
 _PAGE = re.compile(r"(?<![\w,:/-])(?<!\w\.)(?:(\d{1,4})|([ivxlc]{1,7}))$")
 _LEADERS = " \t.…·\u00a0"
 _HEADING = frozenset((
@@ -58,7 +71,7 @@ class _Run:
     last: int
     numbers: list[int] = field(default_factory=list)
     dotted: int = 0
-    entries: int = 0
+    entries: list[int] = field(default_factory=list)
 
 
 def roman(text: str) -> int:
@@ -91,9 +104,13 @@ def contents_lines(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
     if not any(line.is_entry for line in lines):
         return set()
     found: set[tuple[int, int]] = set()
+    titles: _Titles | None = None
     for run in _runs(lines):
         above = _heading_above(lines, run.first)
-        if not _is_list(run, len(pages), has_heading=above is not None):
+        if not _may_be_list(run, has_heading=above is not None):
+            continue
+        titles = titles or _Titles(lines)
+        if not (titles.are_on_pages(run) if len(pages) > 1 else titles.are_in_order(run)):
             continue
         first = run.first if above is None else above
         found.update((line.page, line.at) for line in lines[first : run.last + 1])
@@ -129,7 +146,7 @@ def _runs(lines: Sequence[_Line]) -> Iterator[_Run]:
             run = None
         run = run or _Run(place, place)
         run.last = place
-        run.entries += 1
+        run.entries.append(place)
         run.dotted += line.is_dotted
         run.numbers += [line.number] if line.number else []
     if run is not None:
@@ -159,11 +176,92 @@ def _heading_above(lines: Sequence[_Line], first: int) -> int | None:
     return None
 
 
-def _is_list(run: _Run, pages: int, *, has_heading: bool) -> bool:
-    """Return whether a run is a table of contents: not a menu, whose dots lead to prices, nor a packing list."""
-    if len(run.numbers) > 1 and run.numbers[0] == run.numbers[-1] and len(run.numbers) > LEAST_UNDOTTED:
-        return False
-    within = max(run.numbers, default=0) <= pages
-    if run.dotted >= LEAST_ENTRIES - has_heading:
-        return has_heading or within
-    return has_heading and within and run.entries >= LEAST_UNDOTTED
+def _may_be_list(run: _Run, *, has_heading: bool) -> bool:
+    """Return whether a run has as many entries as a table of contents, with or without dots."""
+    return run.dotted >= LEAST_ENTRIES - has_heading or (has_heading and len(run.entries) >= LEAST_UNDOTTED)
+
+
+class _Titles:
+    """The lines of a document by their letters, in which the titles of a list are looked for."""
+
+    def __init__(self, lines: Sequence[_Line]) -> None:
+        self._lines = lines
+        self._places: dict[str, list[int]] = {}
+        for place, line in enumerate(lines):
+            if not line.is_entry and (letters := _letters(line.text)):
+                self._places.setdefault(letters, []).append(place)
+        self._ordered = sorted(self._places)
+
+    def are_in_order(self, run: _Run) -> bool:
+        """Return whether most titles stand again below the list, in its order and with other lines between them."""
+        ends: list[int] = []  # of the longest orders so far, by their lengths
+        for places in self._found_again(run, may_go_on=False):
+            for place in reversed(places):
+                at = bisect_left(ends, place)
+                ends[at : at + 1] = [place]
+        # Another list of the same things has them one below the other.
+        has_text = len(ends) > 1 and ends[-1] - min(ends) >= 2 * (len(ends) - 1)
+        return has_text and len(ends) > MOSTLY * len(run.entries)
+
+    def are_on_pages(self, run: _Run) -> bool:
+        """Return whether most titles stand again on the pages that the list names, or beside them.
+
+        The first page may have any number.
+        """
+        if len(set(run.numbers)) < LEAST_PAGES:
+            return False
+        offsets: Counter[int] = Counter()
+        found = self._found_again(run, may_go_on=True)
+        numbered = [(self._lines[at].number, places) for at, places in zip(run.entries, found, strict=True)]
+        for number, places in numbered:
+            offsets.update({self._lines[place].page - number for place in places} if number else ())
+        if not offsets:
+            return False
+        usual = max(offsets, key=lambda offset: (offsets[offset], -abs(offset)))
+        near = [
+            number
+            for number, places in numbered
+            if number and any(abs(self._lines[place].page - number - usual) <= 1 for place in places)
+        ]
+        return len(near) > MOSTLY * len(run.numbers) and len(set(near)) > 1
+
+    def _found_again(self, run: _Run, *, may_go_on: bool) -> list[list[int]]:
+        """Return for each entry the places of the lines below the list that have its title or begin it.
+
+        Args:
+            run: The list.
+            may_go_on: Whether a line may go on behind the title, as captions do.
+        """
+        found: list[list[int]] = []
+        previous = run.first - 1
+        for entry in run.entries:
+            # The title may have begun on the lines above.
+            starts = range(max(previous + 1, entry - LONGEST_TITLE + 1), entry + 1)
+            title = self._title(entry)
+            titles = [
+                _letters("".join([*(line.text for line in self._lines[at:entry]), title])) for at in reversed(starts)
+            ]
+            places = (place for title in titles for place in self._places_of(title, run.last, may_go_on))
+            found.append(sorted(set(islice(places, MOST_PLACES))))
+            previous = entry
+        return found
+
+    def _title(self, entry: int) -> str:
+        """Return the text of an entry without its dots and its page."""
+        return _PAGE.sub("", self._lines[entry].text).rstrip(_LEADERS)
+
+    def _places_of(self, title: str, after: int, may_go_on: bool) -> Iterator[int]:
+        """Yield the places of lines behind another one with the letters of a title, or with the first of them."""
+        parts = [title, *(title[:end] for end in range(SHORTEST_PART, min(len(title), LONGEST_PART)))]
+        if may_go_on and len(title) >= SHORTEST_PART:
+            first = bisect_right(self._ordered, title)
+            parts += [line for line in self._ordered[first : first + MOST_PLACES] if line.startswith(title)]
+        for part in parts:
+            places = self._places.get(part, [])
+            first = bisect_right(places, after)
+            yield from places[first : first + MOST_PLACES]
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a text in lower case, by which a title is recognised without its number."""
+    return "".join(filter(str.isalpha, text.casefold()))

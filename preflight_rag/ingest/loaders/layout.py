@@ -28,6 +28,27 @@ _PARTED = re.compile(r"[^\W\d_]\u2010$")
 _HYPHEN_WITHIN = re.compile(r"\w\u2010\w")
 _OWN_HYPHENS = re.compile(r"-|/|www\.|[^\s/]{0,20}://")
 """How an option, a path or an address begins, in which a hyphen at a line's end is a sign of its own."""
+_OF_IDENTIFIER = re.compile(r"\w[\d_/.@:=\\]+\w|\w-\w")
+"""What stands in an identifier or a path, and in words of several parts, before a hyphen of their own."""
+_SYLLABLE = 3
+"""Letters of a word's beginning that are mostly a syllable; two are as often a prefix: "co-opt", "re-sign"."""
+_ENDING = re.compile(
+    r"(?:[ai]bl[ey]|[ai]l|[ae]n[ct]e?s?|ed|ely|ers?|es|ful|i[cn]g?|ings?|ions?|is[em]|ity|i?ve|ize|ly|ments?|ness|ors?|ous"
+    r"|ure[sd]?)$"
+)
+_FIRST_PARTS = frozenset((
+    "anti", "child", "cross", "double", "dry", "easy", "eight", "first", "five", "four", "front", "full",
+    "half", "hard", "high", "last", "left", "light", "long", "low", "near", "nine", "non",
+    "old", "open", "part", "peut", "quasi", "ready", "real", "right", "self", "semi",
+    "seven", "short", "single", "soft", "third", "three", "top", "triple", "two", "vice", "well",
+    "wide",
+))  # fmt: skip
+_SECOND_PARTS = frozenset((
+    "aware", "based", "defined", "dependent", "driven", "free", "friendly", "headed", "known", "level", "like",
+    "mail", "même", "only", "oriented", "proof", "ray", "related", "run", "sensitive", "shaped", "sign", "sized",
+    "specific", "style", "term", "time", "type", "wide", "être",
+))  # fmt: skip
+"""Words that make compounds with a hyphen; these lists and the endings are guesses."""
 _OPENED_ADDRESS = re.compile(r"<(?:https?|ftp)://[^\s<>]*$")
 _CLOSED_ADDRESS = re.compile(r"\s*([^\s<>]+>\S*)")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
@@ -158,33 +179,63 @@ def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
 def with_whole_words(lines: Sequence[str]) -> list[str]:
     """Return lines of a text with the words and addresses whole that a typesetter parted at the ends of lines.
 
-    A word is parted where U+2010 ends a line, an address where its angle bracket is closed on the next one; the rest
-    of it moves up, and the other lines stay as they are.
+    A word is parted where U+2010 ends a line, an address where its angle bracket is closed on the next one. The rest
+    of it moves up; so does the rest of its line, which begins within a sentence, unless the lines are of one width and
+    will be joined anyway.
     """
-    found: list[str] = list(lines)
-    # Where the sign stands only at the ends of lines, it is no part of any word.
+    # Where the sign stands only at the ends of lines, it is no part of most words.
     is_within = any(_HYPHEN_WITHIN.search(line) for line in lines)
     known = vocabulary([line.rstrip() for line in lines])
-    used_up: set[int] = set()
-    for number, below in enumerate(lines[1:]):
-        line = found[number].rstrip()
+    moves_up = not is_hard_wrapped([line.strip() for line in lines])
+    found: list[list[str]] = []
+    for below in lines:
+        line = found[-1][-1].rstrip() if found else ""
         if is_row(line) or is_row(below):
+            found.append([below])
             continue
-        indent = below[: len(below) - len(below.lstrip())]
         if _OPENED_ADDRESS.search(line) and (closed := _CLOSED_ADDRESS.match(below)):
-            found[number] = line + closed[1]
+            found[-1][-1] = line + closed[1]
             rest = below[closed.end() :].lstrip()
         elif _PARTED.search(line) and below.lstrip()[:1].isalpha():
             tail, _, rest = below.lstrip().partition(" ")
-            is_soft = not is_within and not tail[0].isupper()
             near = line[-_LONGEST_WORD:]
-            found[number] = line[: -len(near)] + (near[:-1] + tail if is_soft else _dehyphenated(near, tail, known))
+            if is_within:
+                whole = _dehyphenated(f"{near[:-1]}-", tail, known)
+            else:
+                whole = near[:-1] + ("" if _is_one_word(near, tail, known) else "-") + tail
+            found[-1][-1:] = [line[: -len(near)], whole]
+            rest = rest.lstrip()
         else:
+            found.append([below])
             continue
-        found[number + 1] = indent + rest.lstrip()
-        if not rest.strip():
-            used_up.add(number + 1)
-    return [line for number, line in enumerate(found) if number not in used_up]
+        if rest.strip() and moves_up:
+            found[-1].append(f" {rest}")
+        elif rest.strip():
+            found.append([below[: len(below) - len(below.lstrip())] + rest])
+    return ["".join(parts) for parts in found]
+
+
+def _is_one_word(left: str, right: str, known: Counter[str]) -> bool:
+    """Return whether a word that ends a line with a hyphen is parted there and has none of its own.
+
+    Args:
+        left: The end of the line, with the hyphen.
+        right: The first word of the next line.
+        known: The document's words.
+    """
+    last = left.split()[-1]
+    first = re.search(r"(?<![^\W\d_])[^\W\d_]++$", left[:-1])
+    second = re.match(r"[^\W\d_]*+", right)
+    head, tail = (match.group().casefold() if match else "" for match in (first, second))
+    if right[0].isupper() or _OWN_HYPHENS.match(last) or _OF_IDENTIFIER.search(last):
+        return False
+    whole, parted = known[head + tail], known[f"{head}-{tail}"]
+    if whole or parted:
+        return whole >= parted
+    is_compound = head in _FIRST_PARTS and not _ENDING.match(tail)
+    if known[tail] or is_compound or tail in _SECOND_PARTS:
+        return False
+    return len(head) >= _SYLLABLE or (len(head) > 1 and _ENDING.search(tail) is not None)
 
 
 def is_hard_wrapped(lines: Sequence[str]) -> bool:

@@ -153,7 +153,9 @@ def _is_titled(line: str, names: set[str]) -> bool:
 def without_titles(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return the pages without chapters' titles that are printed again above the pages of the chapters.
 
-    Such a line has the titles of a chapter and of a section, or a title in capitals, or one that is cut off.
+    Such a line has the titles of a chapter and of a section, or a title in capitals, or one that is cut off. A title
+    in capitals runs on from the page before; where it does not, it is a heading of another chapter, as "MAINTENANCE" of
+    the next machine.
 
     Args:
         pages: The printed lines of each page, without tables of contents, which have the titles of later pages.
@@ -168,7 +170,10 @@ def without_titles(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     ordered = sorted(first_at)
     titled: dict[int, int] = {}
     lines: set[str] = set()
+    before: set[str] = set()
     for number, page in enumerate(pages):
+        if number and any(pages[number - 1]):
+            before = set(map(_letters, pages[number - 1]))
         top = next((index for index, line in enumerate(page) if line), None)
         if top is None or len(page[top]) > LONGEST or _PART_ALONE.fullmatch(page[top]):
             continue
@@ -177,13 +182,28 @@ def without_titles(pages: Sequence[Sequence[str]]) -> list[list[str]]:
         # What is printed like the title itself may be one: a table goes on below it, or another thing of this name.
         is_head = len(parts) > 1 or page[top].endswith(("…", "...")) or (page[top].isupper() and page[top] not in lines)
         lines.update(page[top + is_head :])
-        if is_head and all(_is_title(part, number, first_at, ordered, below) for part in parts):
+        is_alone = len(parts) == 1 and not page[top].endswith(("…", "..."))
+        runs_on = not is_alone or parts[0] in before | below or _begins(before, parts[0])
+        if is_head and runs_on and all(_is_title(part, number, first_at, ordered, below) for part in parts):
             titled[number] = top
     if len(titled) < max(MIN_PAGES, LEAST_TITLED * len(filled)):
         return [list(page) for page in pages]
     return [
         [line for index, line in enumerate(page) if index != titled.get(number)] for number, page in enumerate(pages)
     ]
+
+
+def _begins(lines: set[str], part: str) -> bool:
+    """Return whether a part of a running head goes on in one of some lines, or one of them in the part: it is wrapped.
+
+    Args:
+        lines: The letters of lines.
+        part: The letters of the part.
+    """
+    return any(
+        min(len(line), len(part)) >= SHORTEST_TITLE and (line.startswith(part) or part.startswith(line))
+        for line in lines
+    )
 
 
 def _is_title(part: str, page: int, first_at: dict[str, int], ordered: Sequence[str], below: set[str]) -> bool:

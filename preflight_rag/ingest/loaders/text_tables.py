@@ -64,18 +64,43 @@ _DEEPER = 3
 _TAB = 8
 """Characters from one stop of the tabulator to the next, as printers, terminals and `man` have them."""
 _LEAST_ROWS = 3
+_MOST_READINGS = 8
+"""How often each line of a stretch is read as part of what proves to be no table; a guess."""
 _SHORT_CELL = 40
 """Mean characters of a cell of columns that no line rules off: longer ones are prose. Both are guesses."""
 
 
 @dataclass(frozen=True)
 class _Found:
-    """A table: its grid, its number of header lines (None if unknown), its caption, and where it ends."""
+    """A table: its grid, its number of header lines (None if unknown), its caption, and where it ends.
+
+    Without a grid it is none after all, and the end is how far the lines were read to see that.
+    """
 
     grid: list[list[str]]
     header: int | None
     end: int
     caption: str = ""
+
+
+@dataclass
+class _Readings:
+    """How many lines were read in vain from one on, so that a long text is not read again at each of its lines."""
+
+    first: int = 0
+    until: int = 0
+    lines: int = 0
+
+    def may_read(self, at: int) -> bool:
+        """Return whether a table may still be looked for at a line."""
+        return at >= self.until or self.lines < _MOST_READINGS * (self.until - self.first)
+
+    def add(self, at: int, end: int) -> None:
+        """Note that the lines from one on up to another are no table."""
+        if at >= self.until:
+            self.first, self.lines = at, 0
+        self.until = max(self.until, end)
+        self.lines += end - at
 
 
 def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
@@ -88,8 +113,12 @@ def with_rows(lines: Sequence[str], *, spaced: bool = True) -> list[str]:
     found: list[str] = []
     heading, headings, at = "", 0, 0
     typed = [line.translate(_FRAMES) if _IS_FRAME.search(line) else line for line in lines]
+    readings = _Readings()
     while at < len(lines):
-        table = _table_at(typed, at, spaced=spaced)
+        table = _table_at(typed, at, spaced=spaced) if readings.may_read(at) else None
+        if table is not None and not table.grid:
+            readings.add(at, table.end)
+            table = None
         if table is None:
             named = heading_at(lines, at)
             headings += bool(named)
@@ -157,23 +186,26 @@ def _table_at(lines: Sequence[str], at: int, *, spaced: bool) -> _Found | None:
     return _columns(lines, at) if spaced else None
 
 
+def _lines_from(lines: Sequence[str], at: int) -> Iterator[str]:
+    """Yield the lines from an index on, without a walk over those before it."""
+    return (lines[number] for number in range(at, len(lines)))
+
+
 def _block(lines: Sequence[str], at: int) -> list[str]:
     """Return the lines from an index on up to a blank one."""
-    end = at
-    while end < len(lines) and lines[end].strip():
-        end += 1
-    return list(lines[at:end])
+    return list(takewhile(lambda line: line.strip(), _lines_from(lines, at)))
 
 
-def _markdown(lines: Sequence[str], at: int) -> _Found | None:
+def _markdown(lines: Sequence[str], at: int) -> _Found:
     """Return a Markdown table, parsed by markdown-it."""
     from markdown_it import MarkdownIt
 
     block = [line.strip() for line in _block(lines, at)]
+    none = _Found([], None, at + len(block))
     grid: list[list[str]] = []
     tokens = MarkdownIt("commonmark").enable("table").parse("\n".join(block))
     if not tokens or tokens[0].type != "table_open" or tokens[0].map is None:
-        return None
+        return none
     end = tokens[0].map[1]
     for token, inner in pairwise(tokens):
         if token.type == "tr_open":
@@ -190,14 +222,14 @@ def _plain(cell: str) -> str:
     return re.sub(r"(\*\*|__|`)(.+?)\1", r"\2", cell)
 
 
-def _grid(lines: Sequence[str], at: int) -> _Found | None:
+def _grid(lines: Sequence[str], at: int) -> _Found:
     """Return a table with a frame: each line between two rules is a row, or part of one if rules separate rows."""
     end = at
     while end < len(lines) and lines[end].strip().startswith(("+", "|")):
         end += 1
     block = [line.strip() for line in lines[at:end]]
     if all(line.startswith("|") or _GRID_RULE.fullmatch(line) for line in block) and len(set(map(len, block))) == 1:
-        return _framed(block, end)
+        return _framed(block, end) or _Found([], None, end)
     # Wide characters move the bars of a line: its cells are as it is parted.
     parts: list[list[list[str]]] = [[]]
     header = 0
@@ -208,7 +240,7 @@ def _grid(lines: Sequence[str], at: int) -> _Found | None:
             parts.append([])
         else:
             parts[-1].append([cell.strip() for cell in line.strip("|").split("|")])
-    return _of_parts([part for part in parts if part], header, end)
+    return _of_parts([part for part in parts if part], header, end) or _Found([], None, end)
 
 
 def _of_parts(parts: Sequence[list[list[str]]], header: int, end: int) -> _Found | None:
@@ -306,7 +338,7 @@ def _stacked(rows: Sequence[Sequence[str]]) -> list[str]:
 
 def _printed(lines: Sequence[str], at: int) -> _Found | None:
     """Return a table as psql prints it: a header, a rule of dashes and plus signs, rows."""
-    printed = [line for line in (lines[at], *_block(lines, at + 2)) if "|" in line]
+    printed = [lines[at], *takewhile(lambda line: "|" in line, _lines_from(lines, at + 2))]
     rows = [[cell.strip() for cell in line.split("|")] for line in printed]
     end = at + 2 + len(rows) - 1
     if end < len(lines) and re.fullmatch(r"\s*\(\d+ rows?\)\s*", lines[end]):
@@ -314,7 +346,7 @@ def _printed(lines: Sequence[str], at: int) -> _Found | None:
     return _Found(rows, 1, end) if len(rows) > 1 else None
 
 
-def _ruled(lines: Sequence[str], at: int) -> _Found | None:
+def _ruled(lines: Sequence[str], at: int) -> _Found:
     """Return a table whose columns are marked by a line of dashes or equals signs."""
     framed = _RULER.fullmatch(lines[at]) is not None
     place = at if framed else at + 1
@@ -335,15 +367,16 @@ def _ruled(lines: Sequence[str], at: int) -> _Found | None:
         else:
             printed.append((end, line))
         end += 1
+    none = _Found([], None, end)
     if framed and len(rulers) < 2:
-        return None
+        return none
     header = 0 if framed else 1
     if framed and len(rulers) > 2:
         header = sum(1 for number, _ in printed if number < rulers[1])
     parted = [_parted(line, columns, spans=number < header) for number, (_, line) in enumerate(printed)]
     grid = _with_continued([row for row in parted if row is not None], header)
     if None in parted or len(grid) < 2 or len(starts) < 2:
-        return None
+        return none
     if header > 1:
         grid, header = [_stacked(grid[:header]), *grid[header:]], 1
     return _Found(grid, header or None, end)
@@ -451,7 +484,7 @@ def _asciidoc_columns(attributes: str) -> int:
     return total
 
 
-def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found | None:
+def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found:
     """Return a `list-table` or `csv-table` of reStructuredText."""
     options: dict[str, str] = {}
     number = at + 1
@@ -474,7 +507,7 @@ def _directive(lines: Sequence[str], at: int, kind: str, title: str) -> _Found |
             count = 1
     else:
         rows = list(_list_rows(body))
-    return _Found(rows, count or None, number, title) if rows else None
+    return _Found(rows, count or None, number, title)
 
 
 def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
@@ -496,19 +529,20 @@ def _list_rows(body: Sequence[str]) -> Iterator[list[str]]:
 
 def _columns(lines: Sequence[str], at: int) -> _Found | None:
     """Return a table without rules, its columns aligned by spaces or separated by tabs, of at least three lines."""
+    if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):
+        return None
     is_introduced = at > 0 and bool(lines[at - 1].strip())
     # Only where a block begins, which is looked at once, or below the sentence that introduces the table.
     whole = _block_below(lines, at) if is_introduced else _block(lines, at)
-    if "\t" not in lines[at].strip() and not _GAP.search(lines[at].strip()):
-        return None
+    none = _Found([], None, at + len(whole))
     # A rule across all columns parts the header from the rows, and these from their sum.
     rules = [number for number, line in enumerate(whole) if _RULE.fullmatch(line)]
     block = [line for line in whole if not _RULE.fullmatch(line)]
     if len(block) < _LEAST_ROWS or any(is_row(line) or is_log_line(line) or is_code(line) for line in block):
-        return None
+        return none
     grid = _aligned(block)
     if not grid:
-        return None
+        return none
     header = rules[0] if rules and 0 < rules[0] <= _MOST_NAMES and len(whole) - rules[0] >= _LEAST_ROWS else None
     if header:
         grid, header = [_stacked(grid[:header]), *grid[header:]], 1
@@ -517,9 +551,9 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
     # What a sentence introduces in columns are mostly lists of names, which go on below each other.
     columns = list(zip_longest(*grid[1:], fillvalue=""))
     if is_introduced and not any(all(map(_HAS_FIGURE.search, column)) for column in columns[1:]):
-        return None
+        return none
     filled = sum(1 for row in grid if sum(map(bool, row)) > 1)
-    return _Found(grid, header, at + len(whole)) if filled >= len(grid) - 1 and _has_short_cells(grid) else None
+    return _Found(grid, header, none.end) if filled >= len(grid) - 1 and _has_short_cells(grid) else none
 
 
 def _block_below(lines: Sequence[str], at: int) -> list[str]:
@@ -527,7 +561,7 @@ def _block_below(lines: Sequence[str], at: int) -> list[str]:
     deep = _depth(lines[at])
     if not lines[at - 1].rstrip().endswith(":") or deep < _depth(lines[at - 1]) + _DEEPER:
         return []
-    return list(takewhile(lambda line: _depth(line) >= deep, _block(lines, at)))
+    return list(takewhile(lambda line: bool(line.strip()) and _depth(line) >= deep, _lines_from(lines, at)))
 
 
 def _aligned(block: Sequence[str]) -> list[list[str]]:

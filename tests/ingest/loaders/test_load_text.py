@@ -13,6 +13,7 @@ from preflight_rag.ingest.loaders import load
 from preflight_rag.ingest.loaders.fields import clean, iso_date, people
 from preflight_rag.ingest.loaders.layout import paragraphs, vocabulary, with_whole_words
 from preflight_rag.state.values import Document
+from preflight_rag.text.sentences import sentence_spans
 
 
 def test_identity_of_a_text_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -197,14 +198,14 @@ def test_the_line_above_a_stack_trace_says_what_was_raised(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("lines", "text"),
     [
-        (["The options are mutually ex‐", "clusive here."], ["The options are mutually exclusive", "here."]),
-        (["       a job with‐", "       out end"], ["       a job without", "       end"]),
+        (["The options are mutually ex‐", "clusive here."], ["The options are mutually exclusive here."]),
+        (["       a job with‐", "       out end"], ["       a job without end"]),
         (["set by the envi‐", "ronment"], ["set by the environment"]),
         (["by Chen‐", "Zhang"], ["by Chen-Zhang"]),
-        (["a well‐made clock", "and an old well‐", "made one"], ["a well‐made clock", "and an old well-made", "one"]),
+        (["a well‐made clock", "and an old well‐", "made one"], ["a well‐made clock", "and an old well-made one"]),
         (
             ["see <https://example.org/man/", "  pages.html>, too"],
-            ["see <https://example.org/man/pages.html>,", "  too"],
+            ["see <https://example.org/man/pages.html>, too"],
         ),
         (["see https://example.org/man/", "and others"], ["see https://example.org/man/", "and others"]),
         (["from 3‐", "and 4"], ["from 3‐", "and 4"]),
@@ -212,6 +213,45 @@ def test_the_line_above_a_stack_trace_says_what_was_raised(tmp_path: Path) -> No
 )
 def test_words_and_addresses_that_a_typesetter_parted_are_whole(lines: list[str], text: list[str]) -> None:
     assert with_whole_words(lines) == text
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["Use --dry‐", "run first."], "Use --dry-run first."),
+        (["The X‐", "ray room is closed."], "The X-ray room is closed."),
+        (["Hold the re‐", "sign key."], "Hold the re-sign key."),
+        (["The cross‐", "country lift runs."], "The cross-country lift runs."),
+        (["The long‐", "term and short‐", "term plans."], "The long-term and short-term plans."),
+        (["The path lib/x86_64‐", "linux is set."], "The path lib/x86_64‐ linux is set."),
+        (["The file my_old‐", "name is read."], "The file my_old-name is read."),
+        (["The com‐", "mand is run by ex‐", "actly one user."], "The command is run by exactly one user."),
+        (
+            ["A long‐", "er cable is slow‐", "ly unrolled, as pre‐", "viously."],
+            "A longer cable is slowly unrolled, as previously.",
+        ),
+        (["Write an e‐", "mail at once."], "Write an e-mail at once."),
+        (
+            ["It is writ‐", "ten here, and the re‐", "sign is void.", "You resign."],
+            "It is written here, and the resign is void. You resign.",
+        ),
+        (
+            ["The steam‐", "boat is old, and any steam", "from the boat is hot."],
+            "The steam-boat is old, and any steam from the boat is hot.",
+        ),
+    ],
+)
+def test_hyphens_of_words_stay_and_their_sentences_are_whole(lines: list[str], text: str) -> None:
+    assert " ".join(with_whole_words(lines)) == text
+
+
+def test_a_sentence_with_a_parted_word_in_a_short_line_is_whole() -> None:
+    text = "\n".join(with_whole_words(["It is old.", "The X‐", "ray room is closed.", "See the desk."]))
+    assert [text[start:end] for start, end in sentence_spans(text)] == [
+        "It is old.",
+        "The X-ray room is closed.",
+        "See the desk.",
+    ]
 
 
 def test_a_hyphen_of_an_option_or_address_stays_at_the_end_of_a_line() -> None:

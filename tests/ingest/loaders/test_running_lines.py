@@ -158,3 +158,17 @@ def test_first_running_line_with_a_name_beside_its_page_stays() -> None:
     pages = [[*(f"{word}{at}" for at in "vwxyz"), f"Page {n} of the Lift Book"] for n, word in enumerate("abcdef", 1)]
     cleaned = without_running_lines(pages)
     assert [cleaned[0][-1], cleaned[1][-1]] == ["Page 1 of the Lift Book", "bz"]
+
+
+def test_headings_in_capitals_of_one_machine_after_another_stay() -> None:
+    headings = ("TECHNICAL DATA", "MAINTENANCE OF THE PUMP", "SAFETY OF THE PUMP")
+    pages = [[heading, *[f"{line} Pump {machine}." for line in BODY]] for machine in "ABC" for heading in headings]
+    assert without_titles(pages) == pages
+
+
+def test_titles_in_capitals_of_chapters_of_three_pages_go() -> None:
+    chapters = ("KEEPING THE LOCKS", "MENDING THE WEIRS", "OILING THE PUMPS")
+    pages = [page for chapter in chapters for page in ([chapter.capitalize(), *BODY], *[[chapter, *BODY]] * 2)]
+    assert [page[0] for page in without_titles(pages)] == [
+        line for chapter in chapters for line in (chapter.capitalize(), *[BODY[0]] * 2)
+    ]

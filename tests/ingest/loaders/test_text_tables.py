@@ -296,3 +296,66 @@ def test_pairs_side_by_side_are_a_row_each() -> None:
         "tea: 2",
         "milk: 1",
     ]
+
+
+class Counted(str):
+    """A line that counts how often it is read."""
+
+    reads = 0
+
+    def strip(self, *given):  # type: ignore[override]
+        Counted.reads += 1
+        return super().strip(*given)
+
+    def expandtabs(self, *given):  # type: ignore[override]
+        Counted.reads += 1
+        return super().expandtabs(*given)
+
+
+def reads_of(lines: list[str]) -> int:
+    Counted.reads = 0
+    with_rows([Counted(line) for line in lines])
+    return Counted.reads
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    [
+        ["--- --- ---", "pump river house"],
+        ["=== ===", "a   b", "--- ---", "a   bcd   e", ""],
+        ["server:", "    name: host   # main", "    port: 1   # tcp"],
+        ["The rows of it:", "     pump   valve   5"],
+        ["     pump   valve   is:"],
+        ["+--+--+"],
+        ["a | b", "--|--|--"],
+        ["a | b", "--+--", "a | b", "x"],
+        ["  .. list-table::"],
+        ["  .. list-table::", ""],
+        ["|==="],
+    ],
+)
+def test_lines_that_only_begin_like_tables_are_read_a_few_times(repeated: list[str]) -> None:
+    assert reads_of(repeated * 800) < 2.5 * reads_of(repeated * 400)
+
+
+def test_table_below_many_lines_that_look_like_one_is_read() -> None:
+    noise = ["--- --- ---", "pump river house"] * 50
+    table = ["Name   Hours", "----   -----", "Ann    12", "Ben    30"]
+    assert "Name: Ben | Hours: 30" in with_rows([*noise, "", *table])
+
+
+@pytest.mark.parametrize(
+    "since", [("2021", "2019", "2018"), ("since 2021", "since 2019", "since 2018"), ("room 4", "room 12", "room 7")]
+)
+def test_first_of_many_names_below_a_sentence_is_no_header(since: tuple[str, str, str]) -> None:
+    people = zip(("Anna", "Ben", "Cy"), ("Chair", "Secretary", "Treasurer"), since, strict=True)
+    lines = [f"    {name:8}{office:12}{year}" for name, office, year in people]
+    found = rows_of("\n".join(["Here is a list of the committee members:", *lines, ""]))
+    assert any("Ben" in line and "Secretary" in line and since[1].split()[-1] in line for line in found)
+    assert not any("Anna" in line and "Ben" in line for line in found)
+    assert not any("Anna:" in line or "Chair:" in line for line in found)
+
+
+def test_years_above_figures_name_the_columns() -> None:
+    text = "Sales of it:\n    Item   2019   2020\n    Tea    1950   12\n    Milk   2001   15\n    Jam    1      2\n"
+    assert "Item: Milk | 2019: 2001 | 2020: 15" in rows_of(text)
