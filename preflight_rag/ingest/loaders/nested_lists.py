@@ -81,7 +81,8 @@ def item_with_parents(parents: Sequence[str], text: str) -> str:
 
 def _says(text: str, parent: str) -> bool:
     """Return whether an item names what it belongs to: "The Project Leader is elected" below "Project Leader"."""
-    return re.search(rf"(?<!\w){re.escape(parent)}(?!\w)", text) is not None
+    before, found, behind = text.partition(parent)
+    return bool(found) and not before[-1:].isalnum() and not behind[:1].isalnum()
 
 
 def _short(parent: str) -> str:
