@@ -27,8 +27,8 @@ ALIKE = 0.5
 def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Source]) -> Draft:
     """Return unclaimed quotes with those of a replaced edition behind the same rule's of the edition that replaces it.
 
-    Two such quotes that answer the question differently stand alone under the line that documents give different
-    answers; the order alone changes if the question names the older edition's year, or they only may answer.
+    Two such quotes that answer the question with different figures stand alone under the line that documents give
+    different answers. Nothing changes for a question that names the older edition.
 
     Args:
         question: The standalone question.
