@@ -101,7 +101,7 @@ from preflight_rag.text.headers import (
 )
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.letter_lines import states_nothing
-from preflight_rag.text.money import with_currency
+from preflight_rag.text.money import asks_sum, has_money, with_currency
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
@@ -374,6 +374,11 @@ def _names_row(asked: frozenset[str], row: str) -> bool:
     return len(found) > 1 or found == asked
 
 
+def _of_asked_kind(question: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the lines with an amount of money if the question asks for one, else all."""
+    return [(n, line) for n, line in lines if has_money(line)] if asks_sum(question) else list(lines)
+
+
 def _is_read(source: Source) -> bool:
     """Return whether a passage is in the reader's language, or in an unknown one."""
     return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
@@ -545,10 +550,11 @@ class AnswerReader:
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if lines := attendance_lines(question, sources):
             return evidence(lines, lead, judgement.why_unclaimed())
-        if fields := named_fields(question, sources):
+        if fields := _of_asked_kind(question, named_fields(question, sources)):
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
         named = [(n, row) for n, row in named_lines(question, sources) if may_answer(question, row)]
+        named = _of_asked_kind(question, named)
         if lead not in (CLOSEST, ABOUT_THIS):  # part of the question stands nowhere: one word alone names no row
             asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
             named = [(n, row) for n, row in named if _names_row(asked, row) or exact_strings(question)]

@@ -116,6 +116,8 @@ _VERB = re.compile(
 """Words of a statement that is as short as a label: "No dogs are permitted."."""
 _ORDERS = re.compile(r"(?:no|not|never|only|all|please|do|don['’]t|keep|always)\b", re.IGNORECASE)
 """Begins a line of a notice: "No diving"."""
+_FIGURES = re.compile(r"[\d.,]+")
+_TOTAL = re.compile(r"\b(?:totals?|altogether|sum)\b", re.IGNORECASE)
 _TITLE_SHARE = 0.5
 """Weight of a term in the title alone, relative to one in the sentence; set by hand."""
 _SAME_WORDS = 0.8
@@ -364,8 +366,13 @@ def _without_target(quote: str) -> str:
 
 
 def _is_short_statement(quote: str) -> bool:
-    """Return whether a short text ends like a sentence and contains a verb, or orders something: "No diving"."""
-    return _ORDERS.match(quote) is not None or (quote.endswith((".", "!")) and bool(_VERB.search(quote)))
+    """Return whether a short text states something.
+
+    It ends like a sentence and contains a verb, orders something ("No diving"), or labels an amount ("TOTAL $82.14").
+    """
+    if _ORDERS.match(quote) or (quote.endswith((".", "!")) and _VERB.search(quote)):
+        return True
+    return has_money(quote) and bool(words(_FIGURES.sub(" ", quote)))
 
 
 def line(n: int, title: str, text: str) -> str:
@@ -431,12 +438,17 @@ def _has_share(text: str) -> bool:
     return "%" in text or " per cent" in text or " percent" in text or has_money(text)
 
 
+def _has_total(text: str) -> bool:
+    """Return whether a text states an amount of money as a total."""
+    return has_money(text) and _TOTAL.search(text) is not None
+
+
 def says_of_kind(question: str) -> Callable[[str], bool] | None:
     """Return whether a text has what a question asks for, a number, a date or money; None where it asks for neither."""
     if _ASKS_SHARE.search(question):
         return _has_share
     if asks_sum(question):
-        return has_money
+        return _has_total if _TOTAL.search(question) else has_money
     kind = "" if _MOST.search(question) else asked_kind(question)
     return {"number": has_figure, "date": _has_day}.get(kind)
 

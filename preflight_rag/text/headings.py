@@ -50,6 +50,7 @@ _DAY = re.compile(
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2}\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b",
     re.IGNORECASE,
 )
+_AMOUNT = re.compile(r"[$€£¥] ?\d|\d ?[€£]")
 _OF_FORM = re.compile(r"[$€£#%=]|\d[.,]\d")
 """What a line of a form, a bill or a table has: "SUBTOTAL $863.91", "Claim # SF-1008"."""
 _MOST_FIGURES = 1
@@ -75,7 +76,8 @@ def is_page_line(line: str) -> bool:
 def headings_of(text: str) -> list[tuple[int, str]]:
     """Return `(offset, heading)` of the headings of a text that a mark shows, or, where none does, of the others."""
     marked = [(match.start(), (match["marked"] or match["ruled"]).strip()) for match in _MARKED.finditer(text)]
-    return marked or plain_headings(text)
+    # A rule closes the sum of a receipt, too.
+    return [(start, line) for start, line in marked if not _AMOUNT.search(line)] or plain_headings(text)
 
 
 def plain_headings(text: str) -> list[tuple[int, str]]:

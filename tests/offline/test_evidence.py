@@ -177,3 +177,16 @@ def test_entries_of_a_table_of_contents_are_no_quote_where_there_is_more() -> No
     assert entries not in found
     assert "Text is stored as it is." in found
     assert [item.text for item in sentences_of([Source(1, "p", "", entries)], "q")]
+
+
+def test_the_total_of_a_receipt_stands_first(tmp_path) -> None:
+    text = (
+        "HARBOUR STORES\n12 Quay Street\nReceipt 4471\nTill 3\nReturns within 30 days\nRope 6 m\n2 @ $24.99\n$49.98\n"
+        "SUBTOTAL $49.98\nSales Tax (8.5%) $4.25\n====================\nTOTAL $54.23\n====================\n"
+        "Visa Card ending in 4782\nTotal Points: 3,247\n"
+    )
+    (tmp_path / "receipt.txt").write_text(text)
+    with Preflight.open(tmp_path / "library", model="offline", create=True) as app:
+        app.ingest([tmp_path / "receipt.txt"])
+        answer = app.ask("How much was the receipt in total?")
+    assert answer.citations[0].quote == "TOTAL $54.23"

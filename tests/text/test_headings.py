@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.text.headings import is_page_line, plain_headings
+from preflight_rag.text.headings import headings_of, is_page_line, plain_headings
 
 WITH_HEADINGS = [
     ("Fares\n\nAn adult pays 12 crowns. Children travel free.", ["Fares"]),
@@ -74,3 +74,8 @@ def test_lines_of_another_form_are_none(name: str) -> None:
 )
 def test_the_foot_of_a_page_is_known(line, expected):
     assert is_page_line(line) is expected
+
+
+def test_an_amount_over_a_rule_is_no_heading() -> None:
+    assert headings_of("TOTAL $54.23\n============\nPaid by card. Thank you.\n") == []
+    assert headings_of("Version 1.2\n===========\nThe menu is new.\n") == [(0, "Version 1.2")]
