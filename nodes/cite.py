@@ -24,6 +24,7 @@ from preflight_rag.library.copies import with_copies
 from preflight_rag.models.reading.statements import check, uncited_statements
 from preflight_rag.models.unfinished import incomplete_note
 from preflight_rag.routing.decision import fallback_note, unread_note
+from preflight_rag.routing.off_topic import LEAST_NAMED
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft
@@ -32,6 +33,7 @@ from preflight_rag.state.values import Citation, Group, Passage
 from preflight_rag.state.views import Drafted
 from preflight_rag.text.citations import attributed, claims_of_answer, find_citation, renumbered
 from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_SAYS_IT, UNRESOLVED, why_unclaimed
+from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -72,7 +74,8 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         draft = Draft(answer, claims=False, found=False)
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
-    unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule
+    unresolved = context.reader.by_rule and names_nobody(state["standalone_question"])
+    unresolved = unresolved and not _says_all_else(state["standalone_question"], citations)
     if unresolved:
         answer, citations, groups, numbers = UNRESOLVED, [], [], {}
         draft = Draft(answer, claims=False, found=False)
@@ -121,6 +124,15 @@ def _bears_not(message: str, asked: str, citations: Sequence[Citation], context:
         return False
     quoted = [frozenset(words(cited.quote)) for cited in citations]
     return not any(own & quote or (before and 2 * len(before & quote) >= len(before)) for quote in quoted)
+
+
+def _says_all_else(question: str, citations: Sequence[Citation]) -> bool:
+    """Return whether the first quote has every word by which a question names something, and these are several.
+
+    "When did she present with weakness of the right hand?" is about the patient of whom that is written.
+    """
+    asked = subject_words(question)
+    return len(asked) >= LEAST_NAMED and bool(citations) and asked <= frozenset(words(citations[0].quote))
 
 
 def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:
