@@ -74,7 +74,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         draft = Draft(answer, claims=False, found=False)
     known = state.get("earlier")
     follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
-    unresolved = context.reader.by_rule and names_nobody(state["standalone_question"])
+    unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule
     unresolved = unresolved and not _says_all_else(state["standalone_question"], citations)
     if unresolved:
         answer, citations, groups, numbers = UNRESOLVED, [], [], {}

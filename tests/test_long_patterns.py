@@ -18,6 +18,9 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.partial_figures._COMPARES", "Is it better than the other?", "Is it good?"),
+    ("offline.partial_figures._DIFFERENCE", " more sensitive than the old one", " sensitive and cheap"),
+    ("offline.partial_figures._EXTRA", "an extra 10 points", "ten points", "search"),
     ("offline.other_times._ASKS_NEXT", "When is the next evening?", "When was the evening?"),
     ("offline.evidence._MOST", "the largest cost of the branch", "at most two of them"),
     ("text.quotes._OF_PYTHON", "init_subclass", "please", "fullmatch"),

@@ -27,6 +27,7 @@ from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS
 from preflight_rag.text.names import speaks_of, surface_name
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.values import with_digits
 from preflight_rag.text.versions import are_versions, dated, newest_first
 from preflight_rag.text.words import words
 
@@ -37,6 +38,8 @@ LONGEST_QUOTE = 300
 """Most characters of a quote beside an answer; a guess: two sentences."""
 
 _LABEL = re.compile(r"^\W*+([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
+_COUNTED = re.compile(r"\d[\d.,]*\s+(?P<what>[^\W\d_]{3,30})")
+_ITEM_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)](?=\s)", re.M)
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 
@@ -144,6 +147,8 @@ def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> lis
             gaps.append(_gap(draft, f"context {rank} is missing in the group's answer; what was noted of it stands"))
     for item in items.values():
         extra = list(chain.from_iterable(map(groups.further, item.ranks)))
+        # A context of the same thing may have been left out for another answer that both give.
+        extra = [rank for rank in extra if _states_figures(item.answer, groups.text(rank))]
         item.ranks = list(dict.fromkeys([*item.ranks, *extra]))
     if loose and items:
         gaps += [_gap(draft, f"{item.answer[:80]!r} cites no context of its group") for item in loose]
@@ -237,11 +242,12 @@ def _verify(item: ComposedAnswer, groups: Groups) -> None:
         for rank, quote in draft["quotes"]:
             if rank == item.rank:
                 quotes.append(quote)
+    wanted = numbers_of(item.answer)
     item.ranks = list(dict.fromkeys(item.ranks))
     item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
     if item.span:
         text = groups.text(item.rank)
-        quoted, wanted = numbers_of(text[slice(*item.span)]), numbers_of(item.answer)
+        quoted = numbers_of(text[slice(*item.span)])
         # A quote from the model that is nowhere in the text speaks against the answer; a missing quote says nothing.
         given = not quotes or any(locate(quote, text) for quote in quotes)
         item.verified = given and (not wanted or bool(wanted & quoted))
@@ -262,7 +268,24 @@ def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, not
         if not context.told and not spans:
             spans += [span for span in (locate(nearest_sentence(groups.question, text), text),) if span]
     wanted = numbers_of(answer)
-    return next((span for span in spans if wanted <= numbers_of(text[slice(*span)])), spans[0] if spans else None)
+    return next((span for span in spans if wanted <= _stated_numbers(text[slice(*span)])), spans[0] if spans else None)
+
+
+def _states_figures(answer: str, text: str) -> bool:
+    """Return whether one sentence of a text has all numbers of an answer, and a word that stands behind one of them."""
+    wanted = numbers_of(answer)
+    counted = frozenset(chain.from_iterable(words(match["what"]) for match in _COUNTED.finditer(answer)))
+    sentences = (text[slice(*span)] for span in sentence_spans(text)) if wanted else ()
+    return not wanted or any(
+        wanted <= _stated_numbers(sentence) and (not counted or counted & frozenset(words(sentence)))
+        for sentence in sentences
+    )
+
+
+def _stated_numbers(text: str) -> frozenset[str]:
+    """Return the numbers of a text, in digits or words, without those of a list's items."""
+    stated = _ITEM_NUMBER.sub(" ", text)
+    return numbers_of(stated) | numbers_of(with_digits(stated))
 
 
 def _sentence_with(answer: str, text: str) -> Span | None:

@@ -61,6 +61,7 @@ from preflight_rag.offline.found_answers import (
     counts_another,
     grouped,
     is_of_another,
+    says_as_much,
 )
 from preflight_rag.offline.introduced_lists import with_items
 from preflight_rag.offline.later_changes import is_about, later_change
@@ -75,6 +76,7 @@ from preflight_rag.offline.lines import (
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.other_times import is_next_of_the_past, is_of_another_day, is_of_another_time
+from preflight_rag.offline.partial_figures import is_partial_figure
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
@@ -106,7 +108,7 @@ from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
 from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing, subject_words
-from preflight_rag.text.question_forms import asks_why, form_of, may_answer
+from preflight_rag.text.question_forms import asks_what_exists, asks_why, form_of, is_list, may_answer
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
 from preflight_rag.text.tables import has_no_value, is_row
@@ -181,8 +183,19 @@ class JudgedAnswers:
         open_ = [i for i in self.claimable() if self._model.may_claim(self._features[i])]
         self._support(open_)
         claimed = [i for i in open_ if self._model.claims(self._features[i])]
-        judged = [ClaimableAnswer(self.groups[i], self._model.probability(self._features[i])) for i in claimed]
+        judged = [
+            ClaimableAnswer(self._agreeing(self.groups[i]), self._model.probability(self._features[i])) for i in claimed
+        ]
         return sorted(judged, key=lambda item: -item.confidence)
+
+    def _agreeing(self, group: AnswerGroup) -> AnswerGroup:
+        """Return a group without the passages whose sentences say the same of something else.
+
+        "The minimum period is two weeks" agrees with no sentence on the period for trusted organisations.
+        """
+        first, *others = group.found
+        agreeing = (other for other in others if says_as_much(self._question, first, other))
+        return replace(group, found=(first, *agreeing))
 
     def claimable(self) -> list[int]:
         """Return the places of the answers that no rule forbids to claim, however likely they are."""
@@ -259,6 +272,8 @@ class JudgedAnswers:
         if repeats_role(question, answer) or is_name_of_class(answer.text, quote):
             return "wrong_type"
         if counts_another(question, answer):
+            return "counted"
+        if is_partial_figure(question, quote, answer.span.text):
             return "counted"
         if is_too_wide(question, quote, answer.text, source.title):
             return "wide"
@@ -478,7 +493,10 @@ class AnswerReader:
         lead = self._lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
             return self._unclaimed(question, read, judgement, fit, lead)
-        claimed = _claimed(judgement.claims(), several=form == "list")
+        claims = judgement.claims()
+        # One of several things would be claimed to be all there are.
+        is_partial = len(claims) == 1 and asks_what_exists(question) and not is_list(claims[0].group.text)
+        claimed = None if is_partial else _claimed(claims, several=form == "list")
         if claimed:
             return with_siblings(claimed, question, [item.source for item in read])
         return self._unclaimed(question, read, judgement, fit, lead)

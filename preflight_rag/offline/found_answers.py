@@ -14,6 +14,7 @@ from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.log_lines import is_log_line
+from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import overlaps_error
@@ -86,7 +87,10 @@ _COUNTED_BEHIND = re.compile(
 """A word behind a number that it counts: "2000 workers" is no year."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
+_ITEM_NUMBER = re.compile(r"[ \t]*\(?(?P<number>(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)])(?=\s)")
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
+MOST_MISSING = 1
+"""Words of the question in an answer's first sentence that another one, cited with it, may lack; a guess."""
 _LONGEST_PART = 8
 """Words of a part that names a thing and its figure; a guess."""
 
@@ -184,6 +188,12 @@ def _says(item: PassageAnswer, answer: str) -> bool:
     )
 
 
+def says_as_much(question: str, first: PassageAnswer, other: PassageAnswer) -> bool:
+    """Return whether a sentence has as many of a question's words as that of the first answer, but for one."""
+    shared = subject_words(question) & frozenset(words(first.quote))
+    return len(shared - frozenset(words(other.quote))) <= MOST_MISSING
+
+
 def has_figure(text: str) -> bool:
     """Return whether a text has a number, in digits or as one of the commonest words."""
     return bool(_FIGURE.search(text))
@@ -234,7 +244,9 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
     spans = [
         span
         for span in within_sentences(text, item.reading.spans)
-        if not overlaps_error(text, span.start, span.end) and not _PART_OF_NAME.match(span.text)
+        if not overlaps_error(text, span.start, span.end)
+        and not _PART_OF_NAME.match(span.text)
+        and not _is_item_number(text, span)
     ]
     top = max((span.margin for span in spans), default=0.0)
     odds = [math.exp(span.margin - top) for span in spans]
@@ -249,6 +261,12 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
             total = round(found[same].probability + probability, SETTLED)
             found[same] = replace(found[same], probability=total)
     return sorted(found, key=lambda answer: (-answer.probability, answer.span.start))
+
+
+def _is_item_number(text: str, span: Span) -> bool:
+    """Return whether a span is the number of a list's item at the beginning of a line: the 3 of "3. Delay a vote"."""
+    item = _ITEM_NUMBER.match(text, text.rfind("\n", 0, span.start) + 1)
+    return item is not None and item.start("number") <= span.start and span.end <= item.end()
 
 
 def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:

@@ -131,8 +131,9 @@ def _latin(text: str) -> str:
     least = _SIGN / len(_COMMON) if best == "en" else _LEAST
     if scores[best] < least or (len(found) >= _LONG and hits[best] < _COMMON_SHARE * len(found)):
         return UNKNOWN
-    # One letter that stands in a list again and again, as a unit or a mark, makes it no Czech.
-    if best != "en" and len(found) >= _LONG and sum(best in _LANGUAGES.get(word, ()) for word in set(found)) < 2:
+    # Single letters, as units or marks of a table, make it no Czech.
+    common = [word for word in set(found) if best in _LANGUAGES.get(word, ())]
+    if best != "en" and len(found) >= _LONG and (len(common) < 2 or max(map(len, common)) < 2):
         return UNKNOWN
     return best
 

@@ -31,7 +31,8 @@ _EXPLANATION = re.compile(
     r"|(?:describe|explain|summari[sz]e|discuss|outline|compare|define|elaborate|tell (?:me|us) (?:about|more))\b"
     rf"|what (?:is|are|was|were) (?:the |an? )?(?:[\w-]+ ){{0,3}}?{_SUBJECTS} (?:of|for|between|in|behind|on|to)\b"
     r"|what (?:do|does|did) .+ (?:(?:do|mean|look like|stand for)\W*$|say about\b)"
-    r"|in what ways?\b)",
+    r"|in what ways?\b"
+    r"|what (?:can|could|should|must|do|shall|would) (?:i|we|you|one|they|people|users?|members?) do\b)",
     re.I,
 )
 _DEFINITION = re.compile(
@@ -52,6 +53,8 @@ _LIST = re.compile(
     r"|what (?:are|were) the\b|who (?:are|were) the\b|which are\b)",
     re.I,
 )
+_EXISTS = re.compile(r"\b(?:are there|exist|are (?:available|offered|possible|supported))\b", re.I)
+_AND = re.compile(r"[,;/&\n]|\b(?:and|or|as well as)\b")
 _NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|kann|wird|werden|passiert)\b", re.I)
 
 
@@ -90,6 +93,17 @@ def form_of(question: str) -> Form:
     if (definition := _DEFINITION.match(asked)) and not _NO_DEFINITION.search(definition["what"]):
         return "explanation"
     return "list" if _LIST.match(asked) and asked_kind(asked) == "name" else "value"
+
+
+def asks_what_exists(question: str) -> bool:
+    """Return whether a question asks for all things of a kind that there are: "Which boats are there?"."""
+    asked = last_question(question)
+    return bool(_LIST.match(asked)) and _EXISTS.search(asked) is not None
+
+
+def is_list(text: str) -> bool:
+    """Return whether an answer names more than one thing."""
+    return _AND.search(text) is not None
 
 
 _MORE = (

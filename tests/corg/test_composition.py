@@ -143,6 +143,8 @@ def test_duplicates_count_as_agreement_and_two_passages_of_one_document_as_one_s
     other = {r: passage(r) for r in (1, 2, 3, 4)}
     drafts = [draft(1, [1], "3,559 [1]"), draft(2, [2], "3,506 [2]")]
     assert "2 sources" in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft.text
+    other[4] = passage(4).model_copy(update={"text": "It was counted.\n3. In another year it had 4,120."})
+    assert "2 sources" not in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft.text
     other[4] = passage(4, document="d1")
     assert "2 sources" not in compose(groups(drafts, sources={"1": [4]}, passages=other)).draft.text
 

@@ -13,6 +13,7 @@ from preflight_rag.offline.found_answers import (
     counts_another,
     grouped,
     is_of_another,
+    says_as_much,
 )
 from preflight_rag.state.reading import Source
 
@@ -55,6 +56,27 @@ def test_a_passage_is_cited_that_says_the_whole_answer_and_answers(text, answer,
 def test_the_same_figure_in_other_words_is_cited():
     found = group(("It has 10,000 seats.", "10,000 seats", 0.9), ("It has 10000 seats.", "10000 seats", 0.8))
     assert found.marks == "[1][2]"
+
+
+@pytest.mark.parametrize(
+    ("question", "other", "as_much"),
+    [
+        ("Who founded the yard?", "In 1911 the yard was begun by Ada Lund.", True),
+        ("Who founded the yard?", "In March Ada Lund died.", False),
+        ("Who founded the yard at Vester?", "Ada Lund owned a yard.", False),
+    ],
+)
+def test_a_sentence_about_something_else_is_not_cited_with_the_answer(question, other, as_much):
+    found = group(("The yard at Vester was founded by Ada Lund.", "Ada Lund", 0.9), (other, "Ada Lund", 0.8))
+    assert says_as_much(question, *found.found) is as_much
+
+
+def test_the_number_of_an_item_is_no_answer():
+    text = "The board may:\n  3. Delay a vote.\nA vote lasts 3 days."
+    item, days = text.index("3."), text.index("3 days")
+    spans = (Span(item, item + 1, "3", 5.0), Span(days, days + 6, "3 days", 4.0))
+    read = ReadPassage(Source(1, "p1", "", text), PassageReading(spans, 0.9))
+    assert [answer.text for answer in answers_of(read)] == ["3 days"]
 
 
 DELIVERY = "Within Germany two to three working days, to Austria four, to Switzerland up to seven."

@@ -42,6 +42,7 @@ from preflight_rag.text.languages import language_of
         ("", "und"),
         ("TNF-α", "und"),
         ("#: S_cloud (poison cloud) ^: S_trap (polymorph trap) }: S_pool (water) Q: S_ring (ring)", "und"),
+        ("Mode: JT9A | FEC: K=32, r=1/2 | (n,k): (206,72) | Q: 8 | Duration (s): 49.0 | Threshold (dB): -26", "und"),
         ("length 12 s width 4 s depth 3 s speed 20 s weight", "und"),
     ],
 )

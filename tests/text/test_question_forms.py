@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from preflight_rag.text.question_forms import asks_why, form_of, may_answer
+from preflight_rag.text.question_forms import asks_what_exists, asks_why, form_of, is_list, may_answer
 
 
 @pytest.mark.parametrize(
@@ -14,6 +14,8 @@ from preflight_rag.text.question_forms import asks_why, form_of, may_answer
         ("How do bats find their way?", "explanation"),
         ("how is pneumonia treated in children", "explanation"),
         ("What causes tides?", "explanation"),
+        ("What can I do about a lost train?", "explanation"),
+        ("What should members do if the gate is shut?", "explanation"),
         ("What are the symptoms of dengue fever?", "explanation"),
         ("What is the mechanism of action of aspirin?", "explanation"),
         ("What is dengue?", "explanation"),
@@ -101,3 +103,22 @@ def test_a_reason_is_asked_for(question, asks):
 def test_a_row_answers_why_only_with_a_reason(row, gives):
     assert may_answer("Why was the ferry late?", row) is gives
     assert may_answer("Which ferry was late?", row)
+
+
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        ("Which boats are there in the harbour?", True),
+        ("What colours are available?", True),
+        ("Which boats were sold?", False),
+        ("Which boat is there?", False),
+        ("How many boats are there?", False),
+    ],
+)
+def test_all_things_of_a_kind_are_asked_for(question, asks):
+    assert asks_what_exists(question) is asks
+
+
+@pytest.mark.parametrize(("text", "several"), [("skiff", False), ("skiff, yawl", True), ("skiffs and yawls", True)])
+def test_an_answer_names_several_things(text, several):
+    assert is_list(text) is several

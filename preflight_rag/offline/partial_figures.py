@@ -1,0 +1,41 @@
+"""Figures that are a part of what a question asks for, or a difference: an extra on top, "1 dB better than".
+
+The extractive reader takes "10" of "an extra 10 points for every second left" for "How many points does a level
+bring?", and the "1 dB" of "1 dB more sensitive than the older mode" for how sensitive a mode is. By rule, in English;
+such an answer is shown and not claimed.
+"""
+
+from __future__ import annotations
+
+import re
+
+_EXTRA_BEFORE = re.compile(r"\b(?:extra|additional|further|another|bonus of)[^\w.;:]*$", re.IGNORECASE)
+_EXTRA = re.compile(r"\b(?:extra|additional(?:ly)?|further|another|more|bonus|surcharge|supplement|on top)\b", re.I)
+_DIFFERENCE = re.compile(
+    r"[^\w.;:]*(?:[\w-]+ ){0,2}?(?:more|less|better|worse|(?!other |over |under |after |never |number )[a-z]{2,9}er)"
+    r"(?: [\w-]+){0,3}? than\b",
+    re.IGNORECASE,
+)
+"""Behind a figure: what it is compared with."""
+_COMPARES = re.compile(
+    r"\b(?:than|by how|more|less|fewer|difference|compar\w+|gain\w*|improve\w*|better|worse|increas\w+|decreas\w+"
+    r"|rise|rose|fall|fell|drop\w*|grow\w*|grew|[a-z]{2,9}er)\b",
+    re.IGNORECASE,
+)
+
+
+def is_partial_figure(question: str, quote: str, answer: str) -> bool:
+    """Return whether a figure is an extra or a difference, and the question asks for neither.
+
+    Args:
+        question: The standalone question.
+        quote: The sentence.
+        answer: The answer as it stands in the sentence.
+    """
+    start = quote.find(answer)
+    if start < 0 or not any(map(str.isdigit, answer)):
+        return False
+    is_extra = _EXTRA_BEFORE.search(quote, 0, start) is not None or _EXTRA.match(answer) is not None
+    if is_extra and not _EXTRA.search(question):
+        return True
+    return _DIFFERENCE.match(quote, start + len(answer)) is not None and not _COMPARES.search(question)
