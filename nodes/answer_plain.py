@@ -39,7 +39,7 @@ from preflight_rag.models.unfinished import may_be_spared, unfinished
 from preflight_rag.routing.decision import (
     current_route,
     decide,
-    is_far_off_topic,
+    is_near,
     is_off_topic,
     lacks_code,
     may_escalate,
@@ -100,11 +100,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     looks = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
     reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
     if needs_support:
-        question = state["standalone_question"]
-        strict = context.reader.by_rule and is_far_off_topic(decision) and names_much(question)
-        reply = _supported(question, reply, sources, strict=strict)
+        reply = _supported(reply, sources)
     if by_rule:
-        reply = _without_another_code(state["standalone_question"], reply, sources, decision)
+        reply = _without_distant_quotes(state["standalone_question"], reply, sources, decision)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
     if not draft.found and by_rule:
@@ -296,15 +294,10 @@ def _second_look(
     return {"escalations": [step], "onward": "map_context", "partitions": partitions}
 
 
-def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *, strict: bool) -> Reply[Draft]:
-    """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it.
-
-    Quotes that are shown without a claim stand in the passages in any case; if `strict`, one of them has to have half
-    of what the question names.
-    """
+def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
+    """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it."""
     draft, text = reply.value, answer_text.get()
-    stands = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
-    if stands and (draft.claims or not strict or is_half_quoted(question, draft.quotes, sources)):
+    if draft.found and is_verifiable(draft, {source.n: source.text for source in sources}):
         text.show()
         return reply
     text.drop()
@@ -312,15 +305,16 @@ def _supported(question: str, reply: Reply[Draft], sources: Sequence[Source], *,
     return replace(reply, value=Draft("", found=False), notes=(*reply.notes, *([note] if draft.found else [])))
 
 
-def _without_another_code(
+def _without_distant_quotes(
     question: str, reply: Reply[Draft], sources: Sequence[Source], decision: Mapping[str, Any]
 ) -> Reply[Draft]:
-    """Return a reply; its draft counts as "not found" if no passage has the code that is asked about.
+    """Return a reply; its draft counts as "not found" if its quotes have little of a question that nothing is near.
 
-    Quotes that say most of what is asked stay: the model of "the X.25 compressor" may be named nowhere.
+    So it is where a question names much, or a code that no passage has ("network" below "X.25 uses what type of
+    network?"). Quotes that say half of what is asked stay: the model of "the X.25 compressor" may be named nowhere.
     """
     draft = reply.value
-    if draft.claims or not lacks_code(question, decision, sources):
+    if draft.claims or is_near(decision) or not (names_much(question) or lacks_code(question, sources)):
         return reply
     return reply if is_half_quoted(question, draft.quotes, sources) else replace(reply, value=Draft("", found=False))
 

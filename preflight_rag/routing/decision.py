@@ -26,7 +26,7 @@ from preflight_rag.corg.signals import CorgSignals, read_signals
 from preflight_rag.models.reading.extractive_reader import NO_READER, ExtractiveReader
 from preflight_rag.routing.expected_value import PartsValue, compare_value, parts_value
 from preflight_rag.routing.model_profile import UNMEASURED, ModelProfile
-from preflight_rag.routing.off_topic import FAR, NEAR, bearing_of
+from preflight_rag.routing.off_topic import NEAR, bearing_of
 from preflight_rag.routing.risk import EVENTS, RiskModel, shipped_model
 from preflight_rag.routing.risk_features import FEATURES, has_places, risk_features
 from preflight_rag.state.context import Settings
@@ -326,21 +326,19 @@ def is_off_topic(decision: Mapping[str, Any]) -> bool:
     return bool(decision.get("signals", {}).get(OFF_TOPIC))
 
 
-def is_far_off_topic(decision: Mapping[str, Any]) -> bool:
-    """Return whether the retrieved passages are so far from the question that no reader was asked about them."""
-    return is_off_topic(decision) and decision["signals"].get("nearness", 1.0) < FAR
+def is_near(decision: Mapping[str, Any]) -> bool:
+    """Return whether a retrieved passage is near the question, or how near they are was not measured."""
+    return bool(decision.get("signals", {}).get("nearness", 1.0) >= NEAR)
 
 
-def lacks_code(question: str, decision: Mapping[str, Any], sources: Sequence[Source]) -> bool:
-    """Return whether no passage has any code or number that a question names, and none is near the question.
+def lacks_code(question: str, sources: Sequence[Source]) -> bool:
+    """Return whether no passage has any code or number that a question names.
 
-    Quotes about something else ("network") would stand below "X.25 uses what type of network?". Of codes that identify
-    a single thing nothing is read in the first place (`unmentioned`).
+    Of codes that identify a single thing nothing is read in the first place (`unmentioned`).
     """
     strings = exact_strings(question)
-    is_near = decision.get("signals", {}).get("nearness", 1.0) >= NEAR
     texts = [f"{source.title} {source.source} {source.text}" for source in sources]
-    return bool(strings) and not is_near and not any(holds(text, each) for text in texts for each in strings)
+    return bool(strings) and not any(holds(text, each) for text in texts for each in strings)
 
 
 def may_escalate(decision: Mapping[str, Any], escalations: Sequence[Escalation], route: str) -> bool:

@@ -23,9 +23,10 @@ from preflight_rag.text.abbreviations import asked_abbreviation
 from preflight_rag.text.exact import holds, is_definite
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.log_lines import is_log_line, is_setting
-from preflight_rag.text.names import mentions, only_subject
+from preflight_rag.text.names import mentions, only_subject, position, surface_names, tokens
 from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.tables import is_row
+from preflight_rag.text.values import last_question
 from preflight_rag.text.words import words
 
 if TYPE_CHECKING:
@@ -44,6 +45,9 @@ in ten."""
 LEAST_NAMED = 4
 """Words of a question from which on a quote needs half of them; of fewer, one may be all that a document shares with a
 question in other words. A guess."""
+LEAST_IN_TITLE, LEAST_IN_QUOTE = 0.25, 0.5
+"""Least share of a question's words in a title with its heading, or a row with these, and in a sentence with these. A
+guess."""
 RELEVANT = 0.5
 """Least probability, by the reader, that a passage should be found for the question. Set with the others."""
 
@@ -100,18 +104,23 @@ def names_much(question: str) -> bool:
 
 
 def is_half_quoted(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
-    """Return whether a quote has half of what the question names, or its document's title or heading a word of it.
+    """Return whether a quote has half of what the question names, or its title with the heading, or a row, a quarter.
 
     One word of many does not make a passage relevant: "Video tracking in the home cage" has two of six of "Who invented
-    the first home video security system?". What a document is about may be asked in other words than its sentences'.
+    the first home video security system?". What a document is about may be asked in other words than its sentences',
+    and so may what happened to somebody whom a quote names.
     """
-    asked = subject_words(question)
+    asked, names = subject_words(question), [name for name in surface_names(last_question(question)) if name]
     by_number = {source.n: source for source in sources}
     for n, quote in quotes:
-        around = f"{by_number[n].title} {by_number[n].heading}" if n in by_number else ""
-        if is_row(quote) or is_log_line(quote) or is_setting(quote) or asked & frozenset(words(around)):
+        if is_log_line(quote) or is_setting(quote):
             return True
-        if 2 * len(asked & frozenset(words(quote))) >= len(asked):
+        if any(position(name, tokens(quote)) >= 0 for name in names):
+            return True
+        around = frozenset(words(f"{by_number[n].title} {by_number[n].heading}")) if n in by_number else frozenset()
+        in_title, in_all = len(asked & around), len(asked & (around | frozenset(words(quote))))
+        least = LEAST_IN_TITLE if is_row(quote) else LEAST_IN_QUOTE
+        if in_title >= LEAST_IN_TITLE * len(asked) or in_all >= least * len(asked):
             return True
     return False
 

@@ -18,11 +18,17 @@ from preflight_rag.state.reading import Source
         ("How often are vital signs noted on the ferry?", "A nurse writes the pulse.", "Ferry protocol", "", True),
         ("How often are vital signs noted on the ferry?", "A nurse writes the pulse.", "Minutes", "Ferry", True),
         ("How often are vital signs noted on the ferry?", "A nurse writes the pulse.", "Minutes", "", False),
+        # One word of five in the title is too little.
+        ("How often are vital signs of the crew noted on the ferry?", "A nurse writes.", "Ferry protocol", "", False),
+        # The title and the quote have half together, and neither does by itself.
+        ("Which crew checks the red life jackets?", "Both crews check them.", "Jackets", "", True),
+        # A name in the quote says whom it is about.
+        ("Which dosage error happened to Monty in June?", "Monty was put under for too long.", "", "", True),
         # "How much" and "cost" name nothing; of the rest the quote has one word in two.
         ("How much does a kayak for juniors cost?", "Kayak: £8.", "", "", True),
     ],
 )
-def test_a_quote_has_half_of_what_a_question_names_or_its_title_a_word(question, quote, title, heading, is_half):
+def test_a_quote_has_half_of_what_a_question_names_or_its_title_a_quarter(question, quote, title, heading, is_half):
     source = Source(1, "p1", title, quote, heading=heading)
     assert is_half_quoted(question, [(1, quote)], [source]) is is_half
 
