@@ -18,6 +18,8 @@ from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
 from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND, UNRESOLVED
+from preflight_rag.text.names import position, surface_names, tokens
+from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.words import words
 
 FLOOR = 0.42
@@ -43,8 +45,8 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     text = f"{NOT_ANSWERED}{nearest}" if state["passage_refs"] else NOTHING_FOUND
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
-    elif far and not _share_words(question, sources):
-        text = NOT_IN_DOCUMENTS
+    elif far and not _share_words(question, sources) and not _is_titled(question, sources):
+        text = NOT_ANSWERED if _mention_name(question, sources) else NOT_IN_DOCUMENTS
     pointed = pointed_lookup(question)
     if points_nowhere(question) or (pointed and not pointed.author):
         text = UNRESOLVED
@@ -67,3 +69,19 @@ def _share_words(question: str, sources: Sequence[Source]) -> bool:
     """
     asked = set(words(question))
     return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) >= len(asked) for source in sources)
+
+
+def _is_titled(question: str, sources: Sequence[Source]) -> bool:
+    """Return whether the first passage's document has a word of the question in its title.
+
+    It may answer in other words, so that nothing of this being in the documents would be a guess.
+    """
+    first = min(sources, key=lambda source: source.n, default=None)
+    return first is not None and bool(subject_words(question) & frozenset(words(first.title)))
+
+
+def _mention_name(question: str, sources: Sequence[Source]) -> bool:
+    """Return whether a passage mentions a name of the question, of which other words may say what is asked."""
+    named = [name for name in surface_names(question) if name]
+    texts = [tokens(source.text) for source in sources] if named else []
+    return any(position(name, text) >= 0 for name in named for text in texts)

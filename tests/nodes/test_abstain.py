@@ -7,7 +7,7 @@ from preflight_rag.library import Library
 from preflight_rag.nodes.abstain import abstain
 from preflight_rag.state.context import Context
 from preflight_rag.state.values import Document
-from preflight_rag.text.headers import NOT_ANSWERED, NOTHING_FOUND
+from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND
 
 
 @pytest.mark.parametrize(("passages", "text"), [([], NOTHING_FOUND), ([{"id": "a", "title": ""}], NOT_ANSWERED)])
@@ -53,3 +53,29 @@ async def test_form_with_the_questions_words_is_not_called_absent(tmp_path, embe
         state = {"standalone_question": question, "passage_refs": [ref], "extracts": []}
         update = await abstain(state, Runtime(context=Context(None, library)))
     assert update["answer"].startswith(says)
+
+
+NEAREST = "The nearest document is “Lift contract”."
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        # Its document is named, or somebody: the answer may stand there in other words.
+        (
+            "How fast must someone stuck in the lift be rescued?",
+            f"{NOT_ANSWERED} The nearest document is “Lift contract”.",
+        ),
+        ("How much of the money did Ada Lund get back?", NOT_ANSWERED),
+        ("How tall is the tower at Pisa?", NOT_IN_DOCUMENTS),
+    ],
+)
+async def test_a_document_that_may_answer_in_other_words_is_not_called_silent(tmp_path, embedder, question, says):
+    text = "The engineer is on site within 45 minutes of the call. The client is represented by Ada Lund."
+    with Library.open(tmp_path, embedder=embedder, create=True) as library:
+        library.add([Document(id="lift", text=text, title="Lift contract", source="lift")])
+        (passage,) = library.passages(library.all_passage_ids())
+        ref = {"id": passage.id, "document_id": "lift", "title": "Lift contract", "rank": 1, "cosine": 0.2}
+        state = {"standalone_question": question, "passage_refs": [ref], "extracts": []}
+        update = await abstain(state, Runtime(context=Context(None, library)))
+    assert update["answer"] == says
