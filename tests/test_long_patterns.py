@@ -18,6 +18,8 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.authorship._BEFORE_PARTICIPLE", "good lists maintained by", "Maintained by him"),
+    ("text.sentence_fit._ASKS_EFFECT", "What does the red lever do?", "What does the lever cost?"),
     ("offline.partial_figures._COMPARES", "Is it better than the other?", "Is it good?"),
     ("offline.partial_figures._DIFFERENCE", " more sensitive than the old one", " sensitive and cheap"),
     ("offline.partial_figures._EXTRA", "an extra 10 points", "ten points", "search"),

@@ -13,9 +13,9 @@ from preflight_rag.text.words import STOP_WORDS, words
 
 _MADE = (
     r"(?:wrote|written|authored|composed|created|designed|developed|invented|edited|compiled|translated|drawn|drew"
-    r"|founded|built|painted|made)"
+    r"|founded|built|painted|made|maintains?|maintained)"
 )
-_WHO_MADE = re.compile(rf"\bwho(?: (?:first|originally|once))? {_MADE} (?P<work>[^?]+)", re.IGNORECASE)
+_WHO_MADE = re.compile(rf"\bwho(?: (?:first|originally|once|now|currently))? {_MADE} (?P<work>[^?]+)", re.IGNORECASE)
 _PART = (
     r"(?:sub)?section|chapter|appendix|part|paragraph|page|example|patch|translation|figure|table|illustrations?|cover"
     r"|foreword|preface|introduction|index"
@@ -30,6 +30,8 @@ _ASIDE = re.compile(rf" {_PREPOSITION}\b.*", re.IGNORECASE | re.DOTALL)
 _SUBJECT = re.compile(
     rf"(?P<work>[^.,;:()]{{1,80}}?) (?:was|were|is|are|has been|have been) (?:\w+ ){{0,2}}{_MADE} by\b", re.IGNORECASE
 )
+_BEFORE_PARTICIPLE = re.compile(rf"(?P<work>(?:[^\W\d_][\w’'-]* ){{1,2}}){_MADE} by\b", re.IGNORECASE)
+"""A work with a participle behind it: "informative lists maintained by"."""
 _ANY_WORK = frozenset(
     words(
         "it this that which original first document text manual guide handbook book booklet paper article report file"
@@ -48,6 +50,6 @@ def is_of_another_work(question: str, sentence: str) -> bool:
     part = _OF_PART.search(sentence)
     if part and frozenset(words(part["part"])).isdisjoint(named):
         return True
-    stated = _SUBJECT.search(sentence) or _OBJECT.search(sentence)
+    stated = _SUBJECT.search(sentence) or _BEFORE_PARTICIPLE.search(sentence) or _OBJECT.search(sentence)
     work = frozenset(words(_ASIDE.sub("", stated["work"]))) - STOP_WORDS - _ANY_WORK if stated else frozenset()
     return bool(work) and work.isdisjoint(named)

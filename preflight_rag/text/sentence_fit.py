@@ -57,6 +57,11 @@ _COMES = re.compile(
     re.I,
 )
 _ASKS_LEAVING = re.compile(r"\b(?:former|previous|retir\w+|resign\w*|step\w* down|left|leav\w+|before|until)\b", re.I)
+_ASKS_EFFECT = re.compile(
+    r"\bwhat (?:does|do|did|will|would)\b.* do\W*$|\bwhat (?:happens|will happen|would happen)\b"
+    r"|\b(?:effects?|consequences?) of\b",
+    re.I,
+)
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
 POINTS_BACK = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
@@ -99,7 +104,7 @@ class SentenceFit:
     def __init__(self, question: str, sources: Sequence[Source]) -> None:
         self.question = last_question(question)
         self.denying = denies(self.question)
-        self.verdict = form_of(question) == "verdict"
+        self._takes_denials = form_of(question) == "verdict" or _ASKS_EFFECT.search(self.question) is not None
         self._of_documents = asked_documents(self.question, sources)
         self.asked = without_document(self.question) if self._of_documents else self.question
         self._terms = frozenset(words_by_token(self.asked))
@@ -121,7 +126,7 @@ class SentenceFit:
     def misfits(self, n: int, quote: str) -> bool:
         """Return whether a quote of a passage is about another subject, or says the opposite.
 
-        For a yes/no question the opposite is an answer.
+        For a yes/no question, or one for what something does, a denial is an answer.
         """
         if self.is_of_other_document(n):
             return True
@@ -275,8 +280,8 @@ class SentenceFit:
         ]
 
     def _opposite(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence says the opposite of what a question, other than a yes/no question, says."""
-        return not self.verdict and self._polarity(item) < 0
+        """Return whether a sentence says the opposite of what a question says, unless a denial may answer it."""
+        return not self._takes_denials and self._polarity(item) < 0
 
     def _polarity(self, item: PlacedSentence) -> int:
         """Return whether a sentence affirms or denies what the question asks (see `polarity`)."""

@@ -20,6 +20,9 @@ from preflight_rag.offline.confidence import type_features
         ("Who built the boat?", "Built by Al Roth in 1920, the Petrel is 6 m long.", False),
         ("Who painted the mural?", "The portrait was painted by Al Roth.", True),
         ("Who edited the newsletter in 2020?", "The yearbook was edited by Al Roth.", True),
+        ("Who maintains the harbour radio?", "Both bands have good lists maintained by Al Roth.", True),
+        ("Who maintains the harbour radio?", "The radio is maintained by Al Roth.", False),
+        ("Who currently maintains the harbour radio?", "Al Roth maintains the lists of both bands.", True),
         ("Who pays for the mural?", "The portrait was painted by Al Roth.", False),
     ],
 )

@@ -101,6 +101,15 @@ def test_to_a_question_for_yes_or_no_the_opposite_is_an_answer_of_its_own_subjec
     assert found.misfits(1, "The Birch hut serves breakfast and has running water.")
 
 
+@pytest.mark.parametrize(
+    ("question", "misfits"),
+    [("What does the salt on the steps do?", False), ("Which guests slip on the steps?", True)],
+)
+def test_what_something_does_may_be_that_something_else_is_not_so(question, misfits):
+    text = "With salt on the steps the guests do not slip."
+    assert SentenceFit(question, [Source(1, "p1", "", text)]).misfits(1, text) is misfits
+
+
 def test_an_answer_to_a_question_that_denies_is_claimed_of_a_sentence_that_denies_the_same_alone():
     found = fit("Which hut does not allow dogs?", ("Huts", HUTS))
     assert found.may_claim(1, "Dogs are not allowed in the Birch hut.")
