@@ -29,7 +29,7 @@ from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import with_digits
 from preflight_rag.text.versions import are_versions, dated, newest_first
-from preflight_rag.text.words import words
+from preflight_rag.text.words import STOP_WORDS, words
 
 EDITED = 0.6
 """Least share of the shorter statement's words in the other one at which two with words of their own count as an edit;
@@ -38,7 +38,7 @@ LONGEST_QUOTE = 300
 """Most characters of a quote beside an answer; a guess: two sentences."""
 
 _LABEL = re.compile(r"^\W*+([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
-_COUNTED = re.compile(r"\d[\d.,]*\s+(?P<what>[^\W\d_]{3,30})")
+_NUMERAL = re.compile(r"\d[\d.,]*")
 _ITEM_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)](?=\s)", re.M)
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
@@ -272,12 +272,12 @@ def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, not
 
 
 def _states_figures(answer: str, text: str) -> bool:
-    """Return whether one sentence of a text has all numbers of an answer, and a word that stands behind one of them."""
+    """Return whether one sentence of a text has a number of an answer and a word of it, if the answer has these."""
     wanted = numbers_of(answer)
-    counted = frozenset(chain.from_iterable(words(match["what"]) for match in _COUNTED.finditer(answer)))
+    named = frozenset(words(_NUMERAL.sub(" ", answer))) - STOP_WORDS
     sentences = (text[slice(*span)] for span in sentence_spans(text)) if wanted else ()
     return not wanted or any(
-        wanted <= _stated_numbers(sentence) and (not counted or counted & frozenset(words(sentence)))
+        wanted & _stated_numbers(sentence) and (not named or named & frozenset(words(sentence)))
         for sentence in sentences
     )
 

@@ -390,8 +390,8 @@ def _names_row(asked: frozenset[str], row: str) -> bool:
 
 
 def _of_asked_kind(question: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the lines with an amount of money if the question asks for one, else all."""
-    return [(n, line) for n, line in lines if has_money(line)] if asks_sum(question) else list(lines)
+    """Return the lines with an amount of money, or the rows, if the question asks for one, else all lines."""
+    return [(n, line) for n, line in lines if has_money(line) or is_row(line) or not asks_sum(question)]
 
 
 def _is_read(source: Source) -> bool:
