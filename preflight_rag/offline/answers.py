@@ -62,6 +62,7 @@ from preflight_rag.offline.found_answers import (
     grouped,
     is_of_another,
     says_as_much,
+    with_asked_noun,
 )
 from preflight_rag.offline.introduced_lists import with_items
 from preflight_rag.offline.later_changes import is_about, later_change
@@ -171,7 +172,7 @@ class JudgedAnswers:
         several: bool,
     ) -> None:
         spans = chain.from_iterable(answers_of(part, several=several) for part in read)
-        found = [with_holder(question, item) for item in spans]
+        found = [with_asked_noun(question, with_holder(question, item)) for item in spans]
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
         self._office, self._sources = asked_office(question), [item.source for item in read]
         self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]

@@ -18,7 +18,7 @@ from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import overlaps_error
-from preflight_rag.text.values import figures_of
+from preflight_rag.text.values import figures_of, last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 PLACE = 0.2
@@ -87,6 +87,9 @@ _COUNTED_BEHIND = re.compile(
 """A word behind a number that it counts: "2000 workers" is no year."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
+_WHICH = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
+_WORDS_BEHIND = re.compile(r"(?:\s[^\W\d_]{2,30}){1,4}")
+_WORD_BEHIND = re.compile(r"\s(?P<word>[^\W\d_]{2,30})")
 _ITEM_NUMBER = re.compile(r"[ \t]*\(?(?P<number>(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)])(?=\s)")
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
 MOST_MISSING = 1
@@ -192,6 +195,26 @@ def says_as_much(question: str, first: PassageAnswer, other: PassageAnswer) -> b
     """Return whether a sentence has as many of a question's words as that of the first answer, but for one."""
     shared = subject_words(question) & frozenset(words(first.quote))
     return len(shared - frozenset(words(other.quote))) <= MOST_MISSING
+
+
+def with_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
+    """Return an answer that ends before the noun that is asked for, with that noun and those it belongs to.
+
+    "the rubber" of "named for the rubber toy penguin with a red bow tie" names no toy.
+    """
+    asked, text = _WHICH.match(last_question(question)), answer.source.text
+    if asked is None:
+        return answer
+    behind = _WORDS_BEHIND.match(text, answer.span.end)
+    noun, kept, is_reached = asked["noun"].casefold(), answer.span.end, False
+    ends_it = STOP_WORDS | (frozenset(question.casefold().strip("?! ").split()) - {noun})
+    for match in _WORD_BEHIND.finditer(text, answer.span.end, behind.end()) if behind else ():
+        if (word := match["word"].casefold()) in ends_it:
+            break
+        kept, is_reached = match.end(), is_reached or word == noun
+    if not is_reached:
+        return answer
+    return replace(answer, span=replace(answer.span, end=kept, text=text[answer.span.start : kept]))
 
 
 def has_figure(text: str) -> bool:

@@ -14,6 +14,7 @@ from preflight_rag.offline.found_answers import (
     grouped,
     is_of_another,
     says_as_much,
+    with_asked_noun,
 )
 from preflight_rag.state.reading import Source
 
@@ -69,6 +70,25 @@ def test_the_same_figure_in_other_words_is_cited():
 def test_a_sentence_about_something_else_is_not_cited_with_the_answer(question, other, as_much):
     found = group(("The yard at Vester was founded by Ada Lund.", "Ada Lund", 0.9), (other, "Ada Lund", 0.8))
     assert says_as_much(question, *found.found) is as_much
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "whole"),
+    [
+        (
+            "Which toy is it named for?",
+            "It is named for the rubber toy penguin with a bow.",
+            "rubber",
+            "rubber toy penguin",
+        ),
+        ("Which toy is it named for?", "It is named for the penguin, a toy of rubber.", "penguin", "penguin"),
+        ("What boat sank?", "The red boat sank.", "red", "red boat"),
+        ("Which toy is it named for?", "It is named for the penguin.", "penguin", "penguin"),
+        ("Who won?", "The red boat won.", "red", "red"),
+    ],
+)
+def test_an_answer_has_the_noun_that_is_asked_for(question, text, answer, whole):
+    assert with_asked_noun(question, group((text, answer, 0.9)).found[0]).text == whole
 
 
 def test_the_number_of_an_item_is_no_answer():
