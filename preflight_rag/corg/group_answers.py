@@ -15,6 +15,7 @@ from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
 from preflight_rag.text.asked_documents import asked_documents
+from preflight_rag.text.asked_headings import is_question, quotes_below
 from preflight_rag.text.asked_years import by_year, is_of_other_years, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
@@ -67,6 +68,10 @@ def as_evidence(
     if not draft.quotes:
         return Draft("", found=False), []
     quotes = _first_of_each(draft.quotes)
+    quotes = {n: quote for n, quote in quotes.items() if not is_question(quote)} or quotes
+    if below := quotes_below(question, list(sources.values())):
+        others = {n: quote for n, quote in quotes.items() if n in sources and answers_to(question, sources[n], quote)}
+        quotes = dict(below) | {n: quote for n, quote in others.items() if n != below[0][0]}
     named = asked_documents(question, list(sources.values()))
     quotes = {n: quote for n, quote in quotes.items() if n in named} or quotes
     ordered = newest_first([sources[n] for n in quotes if n in sources])

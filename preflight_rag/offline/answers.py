@@ -14,7 +14,6 @@ from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
-from preflight_rag.offline.asked_headings import quotes_below
 from preflight_rag.offline.asked_roles import repeats_role, with_holder
 from preflight_rag.offline.attendance import attendance_lines
 from preflight_rag.offline.authorship import is_of_another_work
@@ -87,6 +86,7 @@ from preflight_rag.offline.unlisted_cells import rows_not_listing_any
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
+from preflight_rag.text.asked_headings import is_question, quotes_below
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
@@ -362,7 +362,7 @@ def with_likeliest(
     n, quote = likeliest.quotes()[0]
     asked = frozenset(words(question)) - STOP_WORDS
     shares = asked & frozenset(words(quote))
-    if is_shown or not shares:
+    if is_shown or not shares or is_question(quote):
         return list(quotes)
     says_most = len(shares) > max(len(asked & frozenset(words(other))) for _, other in quotes)
     return [(n, quote), *quotes] if says_most else [*quotes, (n, quote)]
@@ -666,7 +666,10 @@ def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft
     below = quotes_below(question, sources) if only_says_near(lead) else []
     if not below:
         return draft
-    others = [each for each in draft.quotes if each[1] not in below[0][1]]
+    shown = below[0][1]
+    others = [
+        each for each in draft.quotes if each[1] not in shown and shown not in each[1] and not is_question(each[1])
+    ]
     return evidence([*below, *others][:MAX_QUOTED], lead, draft.unclaimed)
 
 
