@@ -30,7 +30,7 @@ from preflight_rag.offline.confidence import (
     supported,
     topics_nowhere,
 )
-from preflight_rag.offline.continued_sentences import with_neighbour
+from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour
 from preflight_rag.offline.editions import newest_edition_first
 from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
@@ -61,7 +61,7 @@ from preflight_rag.offline.found_answers import (
     grouped,
     is_of_another,
 )
-from preflight_rag.offline.introduced_lists import with_items
+from preflight_rag.offline.introduced_lists import items_of_next_passage, with_items
 from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import (
     asks_for_lines,
@@ -569,12 +569,14 @@ class AnswerReader:
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
             quotes = exact_sentences(question, sources) or self._alike(question, sources, ranked)
+            quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         nearest = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
         quotes, lead = of_versions(nearest, fit, lead)
+        quotes = _with_further(question, quotes, sources) if quotes else quotes
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
@@ -655,7 +657,21 @@ class AnswerReader:
 def _continued(question: str, quote: str, source: Source) -> str:
     """Return a quote with the items that it introduces, or with the neighbouring sentence that goes on about it."""
     whole = with_items(question, quote, source)
-    return whole if whole != quote else with_neighbour(question, quote, source)
+    return whole if whole != quote else with_items(question, with_neighbour(question, quote, source), source)
+
+
+def _with_further(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return quotes with what the first of them leads to behind it: a remedy, and the items in the next passage."""
+    first, *others = quotes
+    source = next(each for each in sources if each.n == first[0])
+    shown = [first]
+    if remedy := remedy_behind(question, first[1], source):
+        shown.append((source.n, _continued(question, remedy, source)))
+    if items := items_of_next_passage(question, shown[-1][1], source, sources):
+        shown.append(items)
+    behind = [text for _, text in shown[1:]]
+    others = [each for each in others if not any(each[1] in text or text in each[1] for text in behind)]
+    return [*shown, *others][: max(MAX_QUOTED, len(shown))]
 
 
 def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft:

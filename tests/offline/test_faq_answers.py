@@ -8,8 +8,8 @@ from preflight_rag import Preflight
 
 DOCUMENTS = {
     "faq.md": (
-        "# Questions and answers\n\n8.1. Does chrony support Windows?\n\nNo. The client has been run under Cygwin in the "
-        "past. It needs adapting.\n\n8.2. Are there plans to support Windows?\n\nWe have no plans to do this.\n"
+        "# Questions and answers\n\n8.1. Does chrony support Windows?\n\nNo. The client has been run under Cygwin in "
+        "the past. It needs adapting.\n\n8.2. Are there plans to support Windows?\n\nWe have no plans to do this.\n"
     ),
     "rules.md": "# Rules\n\nOn Windows machines chrony work is forbidden before nine.\n",
     "allotment.txt": (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.text.asked_headings import quotes_below
 from preflight_rag.state.reading import Source
+from preflight_rag.text.asked_headings import quotes_below
 
 FAQ = (
     "8. Systems\n\n8.1. Does chrony support Windows?\n\nNo. The client has been run under Cygwin in the past. It needs "
@@ -60,7 +60,9 @@ def test_of_an_answer_the_first_paragraph_is_shown_to_the_end_of_a_sentence():
     ((_, quote),) = quotes_below(
         "When does the mill grind oats?", [Source(1, "a", "M", f"When does the mill grind oats?\n\n{said}")]
     )
-    assert said.startswith(quote) and quote.endswith("month.") and 300 < len(quote) <= 450
+    assert said.startswith(quote)
+    assert quote.endswith("month.")
+    assert 300 < len(quote) <= 450
 
 
 def test_a_narrower_question_is_shown_with_its_answer():
