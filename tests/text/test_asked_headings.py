@@ -37,19 +37,22 @@ def test_below_a_question_stands_no_further_question():
     assert quotes_below("Does chrony support Windows?", [Source(1, "a", "Contents", contents)]) == []
 
 
+DOG, HENS = "Can I keep a dog in the flat?", "Can I keep hens?"
+
+
 @pytest.mark.parametrize(
     ("text", "quote"),
     [
-        ("Q: Can I keep a dog in the flat?\nA: No. Cats are allowed.\n\nQ: Can I keep hens?\nA: Yes.", "No. Cats are allowed."),
-        ("Q1. Can I keep a dog in the flat?\nNo, and no cats.\nQ2. Can I keep hens?\nYes.", "No, and no cats."),
-        ("- Can I keep a dog in the flat? Only a small one. Ask first.\n- Can I keep hens? No.", "Only a small one. Ask first."),
-        ("Can I keep a dog in the flat?\n-----------------------------\n\nNo dogs.\n\nThey bark at night, all of them.", "No dogs.\n\nThey bark at night, all of them."),
-        ("[B.7] Can I keep a dog in the flat? And what of hens?\nBoth are allowed.", "Both are allowed."),
-        ("## Can I keep a dog in the flat?\n\nYes.\n\n## Can I keep hens?\n\nNo.", "Yes."),
-        ("1.1 Can I keep a dog in the flat?\n1.2 My hens lay badly!\n1.3 Can I keep hens?", None),
+        (f"Q: {DOG}\nA: No. Cats are allowed.\n\nQ: {HENS}\nA: Yes.", "No. Cats are allowed."),
+        (f"Q1. {DOG}\nNo, and no cats.\nQ2. {HENS}\nYes.", "No, and no cats."),
+        (f"- {DOG} Only a small one. Ask first.\n- {HENS} No.", "Only a small one. Ask first."),
+        (f"{DOG}\n----------\n\nNo dogs.\n\nThey bark at night.", "No dogs.\n\nThey bark at night."),
+        (f"[B.7] {DOG} And what of hens?\nBoth are allowed.", "Both are allowed."),
+        (f"## {DOG}\n\nYes.\n\n## {HENS}\n\nNo.", "Yes."),
+        (f"1.1 {DOG}\n1.2 My hens lay badly!\n1.3 {HENS}", None),
         ("Can I keep a dog in the flat, asked Bo? Nobody answered.", None),  # prose
     ],
-)  # fmt: skip
+)
 def test_lists_of_questions_are_written_in_many_ways(text, quote):
     found = quotes_below("Can I keep a dog in my flat?", [Source(2, "a", "House rules", text)])
     assert found == ([(2, quote)] if quote else [])
