@@ -40,6 +40,7 @@ _INLINE_ITEM = re.compile(r"(?<!\S)[*•] (?=\S)")
 MOST_BEHIND = 6
 """Sentences behind what goes wrong among which a remedy is looked for; a guess."""
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
+_ASKS_NAME = re.compile(r"(?:which|who|what (?!(?:are|did|do|does|is|was|were)\b))", re.IGNORECASE)
 _LABELLED = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
 """A line that begins with what it is about: "Skerrow 2 (1931): built of oak."."""
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
@@ -85,7 +86,9 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         return _joined(source, start, behind[1], quote)
     if behind and _lists(source.text[slice(*behind)].strip()) and _adds(missing, source, behind):
         return _joined(source, start, behind[1], quote)
-    lacks = bool(missing) or asks_why(question) or asks_remedy(question)
+    same_line = behind is not None and "\n" not in source.text[end : behind[0]]
+    # The next line of a form gives no reason.
+    lacks = bool(missing) or (same_line and asks_why(question)) or asks_remedy(question)
     if behind and lacks and _says_more(question, quote, source.text[slice(*behind)].strip()):
         whole = _joined(source, start, behind[1], quote)
         # "SOLUTION: Old pumps have a weak seal. Get a new one." says in the last sentence what to do.
@@ -100,7 +103,9 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         or _has_rest(question, missing, source.text[slice(*before)])
     ):
         return _joined(source, before[0], end, quote)
-    return _with_named(quote, source, start, before)
+    # What the title or the heading names needs no sentence before it, unless its name is what is asked for.
+    is_open = bool(missing - NO_SUBJECT) or _ASKS_NAME.match(question) is not None
+    return _with_named(quote, source, start, before) if is_open else quote
 
 
 def remedy_behind(question: str, quote: str, source: Source) -> str | None:
@@ -152,7 +157,10 @@ def _with_named(quote: str, source: Source, start: int, before: Span | None) -> 
     begin = marks.end() if marks else at
     if text.startswith("#", at) or any(place == at for place, _ in headings_of(text)):
         return text[begin:end] if end - begin <= LONGEST else quote
-    if "\n" in text[stop:start] and not _LABELLED.match(text, begin, stop):
+    if _POINTS_BACK.match(text, begin):
+        return quote
+    goes_on = "\n" not in text[stop:start] or text[stop - 1] in ",;:"
+    if not goes_on and not _LABELLED.match(text, begin, stop):
         return quote
     return _joined(source, begin, end, quote)
 

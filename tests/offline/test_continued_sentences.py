@@ -104,11 +104,24 @@ def test_any_other_quote_stays_as_it_is(text, quote, question, title):
         ("Oak rots in salt water.\n\n", "It was the first with a steel hull.", False),
         ("Oak rots in salt water. ", "It is recommended to paint a steel hull.", False),  # stands for what follows
         ("Oak rots in salt water. ", "Steel hulls came first in May.", False),
+        ("It was built in Hull. ", "It was the first with a steel hull.", False),  # names nothing either
+        ("Swan was built of oak;\n", "it was the first with a steel hull.", True),
     ],
 )
 def test_what_a_pronoun_stands_for_is_shown_before_it(before, quote, is_shown):
     shown = quote_of(f"{before}{quote}", quote, "Which had a steel hull first?", "Boats")
     assert shown == (f"{before.removeprefix('## ')}{quote}" if is_shown else quote)
+
+
+def test_what_the_title_names_is_not_named_again():
+    quote = "It was the first with a steel hull."
+    text = f"The Swan was launched in Hull. {quote}"
+    assert quote_of(text, quote, "Was the Swan the first with a steel hull?", "The Swan") == quote
+
+
+def test_the_next_line_of_a_form_gives_no_reason():
+    text = "Vet in charge: Dr Ada Lund\nSeverity: low"
+    assert quote_of(text, "Vet in charge: Dr Ada Lund", "Why was Ada Lund dismissed?", "Dismissed vets").count("\n") == 0
 
 
 def test_a_heading_is_told_from_the_sentence_below_it():
