@@ -86,11 +86,11 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         return _joined(source, start, behind[1], quote)
     if behind and _lists(source.text[slice(*behind)].strip()) and _adds(missing, source, behind):
         return _joined(source, start, behind[1], quote)
-    same_line = behind is not None and "\n" not in source.text[end : behind[0]]
-    # The next line of a form gives no reason.
-    lacks = bool(missing) or (same_line and asks_why(question)) or asks_remedy(question)
+    lacks = bool(missing) or asks_why(question) or asks_remedy(question)
     if behind and lacks and _says_more(question, quote, source.text[slice(*behind)].strip()):
-        whole = _joined(source, start, behind[1], quote)
+        # The next line of a form gives no reason, unless it says so.
+        is_apart = "\n" in source.text[end : behind[0]] and not may_answer(question, source.text[slice(*behind)])
+        whole = quote if is_apart else _joined(source, start, behind[1], quote)
         # "SOLUTION: Old pumps have a weak seal. Get a new one." says in the last sentence what to do.
         for _, stop in [span for span in spans if span[0] >= behind[1]] if asks_remedy(question) else ():
             longer = _joined(source, start, stop, whole)

@@ -119,9 +119,11 @@ def test_what_the_title_names_is_not_named_again():
     assert quote_of(text, quote, "Was the Swan the first with a steel hull?", "The Swan") == quote
 
 
-def test_the_next_line_of_a_form_gives_no_reason():
-    text = "Vet in charge: Dr Ada Lund\nSeverity: low"
-    assert quote_of(text, "Vet in charge: Dr Ada Lund", "Why was Ada Lund dismissed?", "Dismissed vets").count("\n") == 0
+@pytest.mark.parametrize(("behind", "is_shown"), [("Severity: low", False), ("Reason: he was late", True)])
+def test_the_next_line_of_a_form_gives_a_reason_only_if_it_says_so(behind, is_shown):
+    quote = "Dr Ada Lund was dismissed"
+    shown = quote_of(f"{quote}\n{behind}", quote, "Why was Ada Lund dismissed?", "Staff")
+    assert shown == (f"{quote}\n{behind}" if is_shown else quote)
 
 
 def test_a_heading_is_told_from_the_sentence_below_it():
