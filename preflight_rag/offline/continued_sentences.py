@@ -157,7 +157,7 @@ def _with_named(quote: str, source: Source, start: int, before: Span | None) -> 
     begin = marks.end() if marks else at
     if text.startswith("#", at) or any(place == at for place, _ in headings_of(text)):
         return text[begin:end] if end - begin <= LONGEST else quote
-    if _POINTS_BACK.match(text, begin):
+    if _POINTS_BACK.match(text, begin) or not (text[begin].isalnum() or text[begin] in "\"“‘'("):
         return quote
     goes_on = "\n" not in text[stop:start] or text[stop - 1] in ",;:"
     if not goes_on and not _LABELLED.match(text, begin, stop):

@@ -105,6 +105,7 @@ def test_any_other_quote_stays_as_it_is(text, quote, question, title):
         ("Oak rots in salt water. ", "It is recommended to paint a steel hull.", False),  # stands for what follows
         ("Oak rots in salt water. ", "Steel hulls came first in May.", False),
         ("It was built in Hull. ", "It was the first with a steel hull.", False),  # names nothing either
+        ("*, so oak it was. ", "It was the first with a steel hull.", False),  # a torn sentence
         ("Swan was built of oak;\n", "it was the first with a steel hull.", True),
     ],
 )
