@@ -69,9 +69,7 @@ def as_evidence(
         return Draft("", found=False), []
     quotes = _first_of_each(draft.quotes)
     quotes = {n: quote for n, quote in quotes.items() if not is_question(quote)} or quotes
-    if below := quotes_below(question, list(sources.values())):
-        others = {n: quote for n, quote in quotes.items() if n in sources and answers_to(question, sources[n], quote)}
-        quotes = dict(below) | {n: quote for n, quote in others.items() if n != below[0][0]}
+    quotes = _with_below(question, quotes, sources)
     named = asked_documents(question, list(sources.values()))
     quotes = {n: quote for n, quote in quotes.items() if n in named} or quotes
     ordered = newest_first([sources[n] for n in quotes if n in sources])
@@ -120,6 +118,21 @@ def as_evidence(
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []
+
+
+def _with_below(question: str, quotes: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
+    """Return quotes, by number, after what stands below the same question in a document.
+
+    Of the others those stay that may answer the question, or are of a newer version of that document.
+    """
+    below = _first_of_each(quotes_below(question, list(sources.values()), MAX_SHOWN))
+    found = dict(below)
+    for n, quote in quotes.items():
+        source = sources.get(n)
+        is_newer = source is not None and any(supersedes(source, sources[each]) for each in below)
+        if not below or is_newer or (source is not None and answers_to(question, source, quote)):
+            found.setdefault(n, quote)
+    return found
 
 
 def _first_of_each(quotes: Sequence[tuple[int, str]]) -> dict[int, str]:
