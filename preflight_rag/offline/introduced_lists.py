@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from preflight_rag.state.reading import Source
+from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import words
@@ -94,6 +95,9 @@ def _introduces(quote: str, text: str, start: int) -> bool:
     gap = _LINE_ENDS.match(text, start + len(written))
     item = _MARKED.match(text, gap.end()) if gap else None
     if item is None or (written[-1:] in ".!?;," and not _ANNOUNCES.search(written)):
+        return False
+    # A label with its value introduces nothing, and "1. Summary" may be the next heading.
+    if ": " in written or any(item.start() <= at < item.end() for at, _ in headings_of(text)):
         return False
     own = _MARKED.match(text, text.rfind("\n", 0, start) + 1)
     return own is None or len(own["indent"]) < len(item["indent"])

@@ -47,6 +47,8 @@ def test_items_are_told_apart_in_running_text():
         ("Keys that change the date", "\n- up: the next day\n- left: the month before", True),  # no colon
         ("The keys of the calendar are as follows.", "\n\n1. up: the next day\n2. left: the month before", True),
         ("The calendar has several keys.", "\n- up: the next day\n- left: the month before", False),
+        ("Next edition: May", "\n- up: the next day\n- left: the month before", False),
+        ("Keys that change the date", "\n\n1. Summary\n\nThere are many keys, and all of them are blue.", False),
         ("Keys that change the date", "\nNo. 7 is the next day\nNo. 8 is the day before", False),
     ],
 )

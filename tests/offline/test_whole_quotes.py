@@ -18,7 +18,8 @@ DOCUMENTS = {
     ),
     "pump.md": (
         "# Pump trouble\n\nThe garden pump howls at night when the tank runs low. The noise is worst in August.\n\n"
-        "Air in the inlet pipe makes the sound. Open the bleed valve until water comes.\n\nThe pump was bought in 2019.\n"
+        "Air in the inlet pipe makes the sound. Open the bleed valve until water comes.\n\nThe pump was bought "
+        "in 2019.\n"
     ),
 }
 
