@@ -15,6 +15,7 @@ from preflight_rag.state.reading import Draft, Reply, Source
 from preflight_rag.state.schema import EntryState, GroupDraft, GroupStatus, Organisation
 from preflight_rag.state.values import Usage
 from preflight_rag.text.asked_documents import asked_documents
+from preflight_rag.text.asked_headings import is_question, quotes_below
 from preflight_rag.text.asked_years import by_year, is_of_other_years, is_titled_by_year
 from preflight_rag.text.citations import labelled, quoted
 from preflight_rag.text.dates import MONTH
@@ -67,6 +68,8 @@ def as_evidence(
     if not draft.quotes:
         return Draft("", found=False), []
     quotes = _first_of_each(draft.quotes)
+    quotes = {n: quote for n, quote in quotes.items() if not is_question(quote)} or quotes
+    quotes = _with_below(question, quotes, sources)
     named = asked_documents(question, list(sources.values()))
     quotes = {n: quote for n, quote in quotes.items() if n in named} or quotes
     ordered = newest_first([sources[n] for n in quotes if n in sources])
@@ -115,6 +118,21 @@ def as_evidence(
     found = Draft("\n\n".join([lead, *lines[:MAX_SHOWN]]), draft.quotes, choice=draft.choice, claims=False)
     found = replace(found, quotes=tuple(quotes.items()), unclaimed=why_unclaimed("compared"))
     return found, shown if len(shown) > 1 else []
+
+
+def _with_below(question: str, quotes: Mapping[int, str], sources: Mapping[int, Source]) -> dict[int, str]:
+    """Return quotes, by number, after what stands below the same question in a document.
+
+    Of the others those stay that may answer the question, or are of a newer version of that document.
+    """
+    below = _first_of_each(quotes_below(question, list(sources.values()), MAX_SHOWN))
+    found = dict(below)
+    for n, quote in quotes.items():
+        source = sources.get(n)
+        is_newer = source is not None and any(supersedes(source, sources[each]) for each in below)
+        if not below or is_newer or (source is not None and answers_to(question, source, quote)):
+            found.setdefault(n, quote)
+    return found
 
 
 def _first_of_each(quotes: Sequence[tuple[int, str]]) -> dict[int, str]:

@@ -14,7 +14,6 @@ from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
-from preflight_rag.offline.asked_headings import quotes_below
 from preflight_rag.offline.asked_roles import repeats_role, with_holder
 from preflight_rag.offline.attendance import attendance_lines
 from preflight_rag.offline.authorship import is_of_another_work
@@ -31,7 +30,7 @@ from preflight_rag.offline.confidence import (
     supported,
     topics_nowhere,
 )
-from preflight_rag.offline.continued_sentences import with_neighbour
+from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour
 from preflight_rag.offline.editions import newest_edition_first
 from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
@@ -64,7 +63,7 @@ from preflight_rag.offline.found_answers import (
     says_as_much,
     with_asked_noun,
 )
-from preflight_rag.offline.introduced_lists import with_items
+from preflight_rag.offline.introduced_lists import items_of_next_passage, with_items
 from preflight_rag.offline.later_changes import is_about, later_change
 from preflight_rag.offline.lines import (
     asks_for_lines,
@@ -90,6 +89,7 @@ from preflight_rag.offline.unlisted_cells import rows_not_listing_any
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
+from preflight_rag.text.asked_headings import is_question, quotes_below
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
@@ -378,7 +378,7 @@ def with_likeliest(
     n, quote = likeliest.quotes()[0]
     asked = frozenset(words(question)) - STOP_WORDS
     shares = asked & frozenset(words(quote))
-    if is_shown or not shares:
+    if is_shown or not shares or is_question(quote):
         return list(quotes)
     says_most = len(shares) > max(len(asked & frozenset(words(other))) for _, other in quotes)
     return [(n, quote), *quotes] if says_most else [*quotes, (n, quote)]
@@ -594,12 +594,14 @@ class AnswerReader:
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
             quotes = exact_sentences(question, sources) or self._alike(question, sources, ranked)
+            quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead))
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         nearest = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
         quotes, lead = of_versions(nearest, fit, lead)
+        quotes = _with_further(question, quotes, sources) if quotes else quotes
         if quotes and (items := siblings(quotes[0], question, sources)):
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
@@ -680,7 +682,21 @@ class AnswerReader:
 def _continued(question: str, quote: str, source: Source) -> str:
     """Return a quote with the items that it introduces, or with the neighbouring sentence that goes on about it."""
     whole = with_items(question, quote, source)
-    return whole if whole != quote else with_neighbour(question, quote, source)
+    return whole if whole != quote else with_items(question, with_neighbour(question, quote, source), source)
+
+
+def _with_further(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return quotes with what the first of them leads to behind it: a remedy, and the items in the next passage."""
+    first, *others = quotes
+    source = next(each for each in sources if each.n == first[0])
+    shown = [first]
+    if remedy := remedy_behind(question, first[1], source):
+        shown.append((source.n, _continued(question, remedy, source)))
+    if items := items_of_next_passage(question, shown[-1][1], source, sources):
+        shown.append(items)
+    behind = [text for _, text in shown[1:]]
+    others = [each for each in others if not any(each[1] in text or text in each[1] for text in behind)]
+    return [*shown, *others][: max(MAX_QUOTED, len(shown))]
 
 
 def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft:
@@ -691,7 +707,10 @@ def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft
     below = quotes_below(question, sources) if only_says_near(lead) else []
     if not below:
         return draft
-    others = [each for each in draft.quotes if each[1] not in below[0][1]]
+    shown = below[0][1]
+    others = [
+        each for each in draft.quotes if each[1] not in shown and shown not in each[1] and not is_question(each[1])
+    ]
     return evidence([*below, *others][:MAX_QUOTED], lead, draft.unclaimed)
 
 

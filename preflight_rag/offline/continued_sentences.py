@@ -12,9 +12,11 @@ import re
 from preflight_rag.offline.evidence import says_of_kind
 from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.state.reading import Source
+from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import NO_SUBJECT
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.remedies import asks_remedy, gives_remedy
+from preflight_rag.text.sentences import Span, sentence_spans
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
@@ -23,7 +25,26 @@ LONGEST = 400
 LEAST_MISSING = 2
 """Words of a question that a quote lacks, and a sentence beside it without a pronoun has; a guess."""
 _POINTS_BACK = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
+_NAMES_NOTHING = re.compile(
+    r"(?:it|this) (?:can be|is|may be|seems|takes|took|was|will be|would be)(?: not)?(?: \w+ly)? (?:\w+ )?"
+    r"(?:advisable|for|if|likely|possible|recommended|that|to|whether)\b",
+    re.IGNORECASE,
+)
+"""Beginnings of sentences whose pronoun stands for what follows: "It is forbidden to fish here."."""
+_LISTS = re.compile(
+    r"(?:typical|common|usual|possible|default|examples?|for (?:example|instance)|e\.g\.)(?!\w)", re.IGNORECASE
+)
+"""Beginnings of sentences that give examples: "Typical values are"."""
+_INLINE_ITEM = re.compile(r"(?<!\S)[*•] (?=\S)")
+"""A sign between the items of a list that a loader has put on one line: "Values are * Tin - 0.2 * Lead - 0.1"."""
+MOST_BEHIND = 6
+"""Sentences behind what goes wrong among which a remedy is looked for; a guess."""
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
+_ASKS_NAME = re.compile(r"(?:which|who|what (?!(?:are|did|do|does|is|was|were)\b))", re.IGNORECASE)
+_LABELLED = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
+"""A line that begins with what it is about: "Skerrow 2 (1931): built of oak."."""
+_HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
+_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•]|\(?\d{1,3}[.)])[ \t]+")
 _BOUND = re.compile(
     r"\b(?:defaults?|maximum|minimum|limit(?:ed)?|at most|at least|usually|recommended)\b", re.IGNORECASE
 )
@@ -43,7 +64,7 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     contains a word of the question that is missing in the quote, its title and its heading; or it contains most of what
     is missing: "In the attic it is 55 %."; or the next sentence alone has the number or day that is asked for, says
     what became of the thing that a yes/no question is about, reports the answer to a question, or may give the reason
-    that the quote does not give.
+    or the remedy that the quote does not give. A quote that begins with a pronoun has what names its subject before it.
 
     Args:
         question: The question.
@@ -63,14 +84,90 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         return _joined(source, start, behind[1], quote)
     if behind and _has_rest(question, missing, source.text[slice(*behind)]):
         return _joined(source, start, behind[1], quote)
-    if behind and missing and _says_more(question, quote, source.text[slice(*behind)].strip()):
+    if behind and _lists(source.text[slice(*behind)].strip()) and _adds(missing, source, behind):
         return _joined(source, start, behind[1], quote)
+    lacks = bool(missing) or asks_why(question) or asks_remedy(question)
+    if behind and lacks and _says_more(question, quote, source.text[slice(*behind)].strip()):
+        # The next line of a form gives no reason, unless it says so.
+        is_apart = "\n" in source.text[end : behind[0]] and not may_answer(question, source.text[slice(*behind)])
+        whole = quote if is_apart else _joined(source, start, behind[1], quote)
+        # "SOLUTION: Old pumps have a weak seal. Get a new one." says in the last sentence what to do.
+        for _, stop in [span for span in spans if span[0] >= behind[1]] if asks_remedy(question) else ():
+            longer = _joined(source, start, stop, whole)
+            if longer == whole or not gives_remedy(longer[len(whole) :].strip()):
+                break
+            whole = longer
+        return whole
     if before and (
         (_POINTS_BACK.match(quote) and _adds(missing, source, before))
         or _has_rest(question, missing, source.text[slice(*before)])
     ):
         return _joined(source, before[0], end, quote)
-    return quote
+    # What the title or the heading names needs no sentence before it, unless its name is what is asked for.
+    is_open = bool(missing - NO_SUBJECT) or _ASKS_NAME.match(question) is not None
+    return _with_named(quote, source, start, before) if is_open else quote
+
+
+def remedy_behind(question: str, quote: str, source: Source) -> str | None:
+    """Return the sentences that say what can be done about what a quote says goes wrong; None if none is asked for.
+
+    Args:
+        question: The question.
+        quote: A part of the passage, verbatim.
+        source: The passage.
+    """
+    start = source.text.find(quote)
+    if start < 0 or not asks_remedy(question) or gives_remedy(quote):
+        return None
+    spans = [span for span in sentence_spans(source.text) if span[0] >= start + len(quote)][:MOST_BEHIND]
+    headings = {at for at, _ in headings_of(source.text)}
+    indent = _indent(source.text, start)
+    begin = end = -1
+    for at, stop in spans:
+        sentence = source.text[at:stop]
+        own = _indent(source.text, at)
+        is_next_item = own is not None and indent is not None and own <= indent
+        if at in headings or sentence.startswith("#") or is_next_item:
+            break
+        if begin < 0 and gives_remedy(sentence):
+            marks = _ITEM.match(source.text, at)
+            begin = marks.end() if marks else at
+        elif begin >= 0 and (stop - begin > LONGEST or _BREAK.search(source.text[begin:stop])):
+            break
+        end = stop
+    return source.text[begin:end].strip() if begin >= 0 else None
+
+
+def _indent(text: str, at: int) -> int | None:
+    """Return how deep the mark of a list item stands whose line is begun at a place; None in any other line."""
+    line = _ITEM.match(text, text.rfind("\n", 0, at) + 1)
+    return len(line["indent"]) if line and line.end() >= at else None
+
+
+def _with_named(quote: str, source: Source, start: int, before: Span | None) -> str:
+    """Return a quote that begins with a pronoun with what names its subject: the sentence before it, or its heading.
+
+    In another line than the quote's, that is a heading, or begins with a name and a colon: lines of printed pages may
+    be of two sections.
+    """
+    if before is None or not _POINTS_BACK.match(quote) or _NAMES_NOTHING.match(quote):
+        return quote
+    text, (at, stop), end = source.text, before, start + len(quote)
+    marks = _HEADING_MARKS.match(text, at) or _ITEM.match(text, at)
+    begin = marks.end() if marks else at
+    if text.startswith("#", at) or any(place == at for place, _ in headings_of(text)):
+        return text[begin:end] if end - begin <= LONGEST else quote
+    if _POINTS_BACK.match(text, begin) or not (text[begin].isalnum() or text[begin] in "\"“‘'("):
+        return quote
+    goes_on = "\n" not in text[stop:start] or text[stop - 1] in ",;:"
+    if not goes_on and not _LABELLED.match(text, begin, stop):
+        return quote
+    return _joined(source, begin, end, quote)
+
+
+def _lists(sentence: str) -> bool:
+    """Return whether a sentence gives examples, or several items on one line."""
+    return bool(_LISTS.match(sentence)) or len(_INLINE_ITEM.findall(sentence)) > 1
 
 
 def _has_rest(question: str, missing: frozenset[str], beside: str) -> bool:
@@ -89,6 +186,8 @@ def _says_more(question: str, quote: str, behind: str) -> bool:
     """Return whether the sentence behind a quote has what the question asks for, and the quote has not."""
     if _REPORTED_QUESTION.search(quote):
         return True
+    if asks_remedy(question):
+        return gives_remedy(behind) and not gives_remedy(quote)
     if asks_why(question):
         return _repeats(question, quote) and not may_answer(question, quote)
     bound = _BOUND.search(question)

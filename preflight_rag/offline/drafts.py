@@ -16,6 +16,7 @@ from preflight_rag.corg.contexts import by_context, passages_of
 from preflight_rag.offline.answers import AnswerReader
 from preflight_rag.offline.confidence import HasVocabulary
 from preflight_rag.offline.evidence import Sentence, SentenceReader, extracted, same_statement, sentences_of
+from preflight_rag.offline.introduced_lists import is_cut
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.question_forms import form_of
@@ -130,10 +131,14 @@ class Drafts:
 
 
 def _with_ellipses(draft: Draft, passages: Sequence[Source]) -> Draft:
-    """Return a draft whose text marks quotes that are only a part of their sentence; its quotes are unchanged."""
+    """Return a draft whose text marks quotes that are only a part of their sentence, or of the list they introduce.
+
+    Its quotes are unchanged.
+    """
     texts, text = {source.n: source.text for source in passages}, draft.text
     for n, quote in draft.quotes:
         running, shown = plain(quote), with_ellipses(quote, texts.get(n, ""))
+        shown += " …" if is_cut(quote, texts.get(n, "")) else ""
         if shown != running:
             text = text.replace(running, shown)
     return replace(draft, text=text)

@@ -26,7 +26,7 @@ from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.letter_lines import QUOTED_PART, states_nothing, writer_and_words
-from preflight_rag.text.links import TARGET_LINE
+from preflight_rag.text.links import TARGET_LINE, is_bare_reference
 from preflight_rag.text.money import asks_sum, has_money, is_other_figure
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
@@ -325,6 +325,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         own = [quote for quote in own if not (_is_letterhead(quote, source) or _is_contents(quote))] or own
+        own = [quote for quote in own if not is_bare_reference(question, quote)] or own
         # A question in a document shares most words with the user's question and answers nothing.
         stating = [
             quote

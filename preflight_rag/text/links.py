@@ -17,6 +17,15 @@ _PMID = re.compile(r"(?:PMID:?\s*)?(\d{1,9})", re.IGNORECASE)
 _NAMED = re.compile(r"PM(?:C|ID)", re.IGNORECASE)
 TARGET_LINE = re.compile(r"(Link on “[^”\n]{1,200}”): \S+$")
 """Where a link in a text leads, as loaders write it behind the text: "Link on “the form”: https://x.example/form"."""
+_BARE_REFERENCE = re.compile(
+    r"\W{0,3}(?:(?:(?:adapted|available|copied|retrieved|taken) )?(?:at|from|link|see(?: also)?|source|via):? )?"
+    r"(?:https?://|www\.)\S+",
+    re.IGNORECASE,
+)
+"""A quote that is nothing but where something else is to be read: "(from https://x.example/faq)"."""
+_ASKS_ADDRESS = re.compile(
+    r"\b(?:address|find|homepage|internet|link|online|site|source|url|web ?(?:page|site)|where)\b", re.IGNORECASE
+)
 _LONGEST = 2000
 """Most characters of an address, as many as all browsers accept."""
 
@@ -40,6 +49,11 @@ def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
     if found := _PMID.fullmatch(identifiers["pmid"]):
         return f"https://pubmed.ncbi.nlm.nih.gov/{found[1]}/"
     return next((address for address in (identifiers["url"], source.strip()) if is_web_address(address)), None)
+
+
+def is_bare_reference(question: str, quote: str) -> bool:
+    """Return whether a quote has an address alone, for which a question does not ask."""
+    return _BARE_REFERENCE.fullmatch(quote.strip()) is not None and not _ASKS_ADDRESS.search(question)
 
 
 def is_web_address(text: str) -> bool:

@@ -35,6 +35,8 @@ _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
 _LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
 _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _BULLET = re.compile(r"\n[ \t]*[*-][ \t]+(?=[^\s*-])")
+_HEADED = re.compile(r"^([^\n.:;,!?]{2,80})\n\s*(?=(?:Its?|They|Their|These|This|Those|Both|He|His|She|Her)\b)")
+"""A heading above the sentence whose pronoun stands for it."""
 _CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
 _BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}+)(?<=[^\s/])\*\*(?![\w*/])")
 _CUT_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
@@ -261,6 +263,7 @@ def plain(quote: str) -> str:
 
     The asterisks of commands and file names stay ("5 0 * * *"), as do the underscores of names ("__init__").
     """
+    quote = _HEADED.sub(r"\1: ", quote)
     bullets = _BULLET.findall(quote)
     if len(bullets) > 1 or (bullets and quote[: quote.index(bullets[0])].rstrip().endswith(":")):
         quote = _BULLET.sub(" • ", quote)

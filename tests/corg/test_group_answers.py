@@ -36,6 +36,27 @@ def test_a_document_that_shares_one_word_of_several_with_the_question_is_not_sho
     assert [n for n, _ in found.quotes] == [1, 2]
 
 
+FAQ = "1.1 Can I camp on the quay or beach of the island?\n\nNo. The tide covers both.\n\n1.2 Can I fish?\n\nYes."
+
+
+def test_what_stands_below_the_same_question_comes_first():
+    quotes = ((1, "1.1 Can I camp on the quay or beach of the island?"), (2, "Other signs"), (3, "Camp on the quay."))
+    texts = {1: FAQ, 2: "Other signs", 3: "Camp on the quay."}
+    sources = {n: Source(n, str(n), f"Paper {n}", text, document_id=str(n)) for n, text in texts.items()}
+    found, _ = as_evidence("Can I camp on the quay?", Draft("x", quotes), [], sources)
+    (first, below), *others = found.quotes
+    assert first == 1
+    assert below.endswith("No. The tide covers both.")
+    assert others == [(3, "Camp on the quay.")]
+
+
+def test_of_other_questions_no_quote_is_a_question():
+    quotes = ((1, "Can I fish?"), (2, "Fish in May."))
+    sources = {1: Source(1, "1", "Paper", FAQ), 2: Source(2, "2", "Note", "Fish in May.")}
+    found, _ = as_evidence("When may I fish?", Draft("x", quotes), [], sources)
+    assert found.quotes == ((2, "Fish in May."),)
+
+
 def labels(question, *documents):
     """The lines of one answer whose quotes are of several documents: (number, title, file, quote)."""
     quotes = tuple((n, quote) for n, _, _, quote in documents)

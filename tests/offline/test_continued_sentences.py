@@ -2,8 +2,9 @@
 
 import pytest
 
-from preflight_rag.offline.continued_sentences import with_neighbour
+from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour
 from preflight_rag.state.reading import Source
+from preflight_rag.text.quotes import plain
 
 BUILT = "Fourteen new parking spaces will be built behind hall 3."
 READY = "They will not be ready before September."
@@ -91,3 +92,87 @@ def test_a_quote_that_has_what_is_asked_for_stays_alone(quote, behind, question)
 )
 def test_any_other_quote_stays_as_it_is(text, quote, question, title):
     assert quote_of(text, quote, question, title) == quote
+
+
+@pytest.mark.parametrize(
+    ("before", "quote", "is_shown"),
+    [
+        ("The Swan was launched in Hull. ", "It was the first with a steel hull.", True),
+        ("Swan 8 (May 1931): named for the inn.\n", "This boat was the first with a steel hull.", True),
+        ("## The Swan\n\n", "It was the first with a steel hull.", True),
+        ("Oak rots in salt water.\n", "It was the first with a steel hull.", False),  # may be of another section
+        ("Oak rots in salt water.\n\n", "It was the first with a steel hull.", False),
+        ("Oak rots in salt water. ", "It is recommended to paint a steel hull.", False),  # stands for what follows
+        ("Oak rots in salt water. ", "Steel hulls came first in May.", False),
+        ("It was built in Hull. ", "It was the first with a steel hull.", False),  # names nothing either
+        ("*, so oak it was. ", "It was the first with a steel hull.", False),  # a torn sentence
+        ("Swan was built of oak;\n", "it was the first with a steel hull.", True),
+    ],
+)
+def test_what_a_pronoun_stands_for_is_shown_before_it(before, quote, is_shown):
+    shown = quote_of(f"{before}{quote}", quote, "Which had a steel hull first?", "Boats")
+    assert shown == (f"{before.removeprefix('## ')}{quote}" if is_shown else quote)
+
+
+def test_what_the_title_names_is_not_named_again():
+    quote = "It was the first with a steel hull."
+    text = f"The Swan was launched in Hull. {quote}"
+    assert quote_of(text, quote, "Was the Swan the first with a steel hull?", "The Swan") == quote
+
+
+@pytest.mark.parametrize(("behind", "is_shown"), [("Severity: low", False), ("Reason: he was late", True)])
+def test_the_next_line_of_a_form_gives_a_reason_only_if_it_says_so(behind, is_shown):
+    quote = "Dr Ada Lund was dismissed"
+    shown = quote_of(f"{quote}\n{behind}", quote, "Why was Ada Lund dismissed?", "Staff")
+    assert shown == (f"{quote}\n{behind}" if is_shown else quote)
+
+
+def test_a_heading_is_told_from_the_sentence_below_it():
+    assert plain("The Swan\n\nIt was the first.") == "The Swan: It was the first."
+    assert plain("We saw the Swan.\nIt was the first.") == "We saw the Swan. It was the first."
+
+
+def test_values_on_one_line_are_shown_with_what_they_are_values_of():
+    defined, values = "Density of the metal of your bell in g/ml.", "Typical values are * Tin - 7.3 * Lead - 11.3"
+    assert quote_of(f"{defined} {values}", defined, "What is the density of lead?", "Bells") == f"{defined} {values}"
+    assert quote_of(f"{defined} {values}", defined, "What is the density of zinc?", "Bells") == defined
+
+
+LEAKS = "The pump leaks at the lower seal."
+FIX = "What can I do about a leaking pump?"
+
+
+@pytest.mark.parametrize(
+    ("behind", "question", "shown"),
+    [
+        ("Grease the seal.", FIX, "Grease the seal."),
+        ("SOLUTION: Old pumps have a weak seal. Get a new one. The shop is shut.", FIX,
+         "SOLUTION: Old pumps have a weak seal. Get a new one."),
+        ("The shop is shut.", FIX, None),
+        ("Grease the seal.", "Which seal of the pump leaks?", None),
+    ],
+)  # fmt: skip
+def test_a_remedy_in_the_next_sentence_is_shown_with_what_goes_wrong(behind, question, shown):
+    assert quote_of(f"{LEAKS} {behind}", LEAKS, question, "Pumps") == (f"{LEAKS} {shown}" if shown else LEAKS)
+
+
+def test_the_reason_is_shown_though_the_quote_has_all_words():
+    quote, reason = "The mill does not turn in August.", "POSSIBLE CAUSE: The brook runs dry then."
+    assert quote_of(f"{quote} {reason}", quote, "Why does the mill not turn in August?", "Mill") == f"{quote} {reason}"
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        (f"{LEAKS} It is loud.\n\nSome are old. A new seal may resolve this. It costs £4.\n\nPaint it.",
+         "A new seal may resolve this. It costs £4."),
+        (f"- {LEAKS}\n  - CAUSE:\n  - Unknown.\n  - Replace the seal.\n- The lamp flickers.", "Replace the seal."),
+        (f"- {LEAKS}\n- The lamp flickers. Use another bulb.", None),
+        (f"{LEAKS}\n\n# Lamps\n\nUse another bulb.", None),
+        (f"{LEAKS} It is loud. It is old.", None),
+    ],
+)  # fmt: skip
+def test_a_remedy_is_found_further_below(text, remedy):
+    source = Source(1, "a", "Pumps", text)
+    assert remedy_behind(FIX, LEAKS, source) == remedy
+    assert remedy_behind("Where does the pump leak?", LEAKS, source) is None

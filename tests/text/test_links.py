@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.text.links import link_of
+from preflight_rag.text.links import is_bare_reference, link_of
 
 LINKED = [
     ("PMC3531190", {}, "https://pmc.ncbi.nlm.nih.gov/articles/PMC3531190/"),
@@ -42,3 +42,17 @@ def test_a_document_is_linked_by_what_identifies_it(source, metadata, expected):
 @pytest.mark.parametrize(("source", "metadata"), NOT_LINKED)
 def test_what_is_no_identifier_and_no_web_address_is_no_link(source, metadata):
     assert link_of(source, metadata) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "quote", "is_bare"),
+    [
+        ("How do I sow oats?", "(from https://farm.example/oats)", True),
+        ("How do I sow oats?", "https://farm.example/oats", True),
+        ("How do I sow oats?", "See also: www.farm.example/oats.", True),
+        ("How do I sow oats?", "Oats are sown as https://farm.example/oats shows.", False),
+        ("Which web page is about oats?", "https://farm.example/oats", False),
+    ],
+)
+def test_an_address_alone_is_a_bare_reference(question, quote, is_bare):
+    assert is_bare_reference(question, quote) is is_bare
