@@ -76,7 +76,7 @@ def item_with_parents(parents: Sequence[str], text: str) -> str:
     named = [short for parent in parents if (short := _short(parent)) and not _says(text, short)]
     if not named:
         return text
-    return f"{', '.join(named)}{', ' if ': ' in text else ': '}{text}"
+    return f"{', '.join(named)}{', ' if ': ' in text[:LONGEST_PARENT] else ': '}{text}"
 
 
 def _says(text: str, parent: str) -> bool:
