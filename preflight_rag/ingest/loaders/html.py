@@ -249,23 +249,27 @@ def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]
     return blocks
 
 
-_INDENTED_LINE = re.compile(r"\n[ \t]++(?=\S|\Z)")
+_BLANKS = re.compile(r"[ \t\n\r\f]++")
 _AS_PRINTED = ["pre", "textarea", "script", "style", "listing", "xmp"]
 
 
 def _join_lines(soup: BeautifulSoup) -> bool:
-    """Join the indented lines of a page's source within a text, which are no lines of the page; return whether any was.
+    """Join the lines of a page's source within a text, which are no lines of the page; return whether any was.
 
-    A sentence would end where the source was wrapped and indented.
+    A sentence would end where the source was wrapped.
     """
     from bs4.element import NavigableString
 
     joined = False
-    for text in soup.find_all(string=_INDENTED_LINE):
+    for text in soup.find_all(string=re.compile("\n")):
         if type(text) is NavigableString and text.strip() and text.find_parent(_AS_PRINTED) is None:
-            written = _INDENTED_LINE.sub(" ", text)
-            is_first = text.previous_sibling is None and text.parent is not None and text.parent.name in _PARTING
-            text.replace_with(written.lstrip() if is_first else written)
+            written = _BLANKS.sub(" ", text)
+            block = text.parent
+            if block is not None and text.previous_sibling is None and block.name in _PARTING:
+                # In a list's item, the blank parts a paragraph from what is above it.
+                is_below = block.find_previous_sibling(True) is not None and block.find_parent("li") is not None
+                written = written if is_below else written.lstrip()
+            text.replace_with(written)
             joined = True
     return joined
 
