@@ -78,6 +78,8 @@ _LINES = frozenset((*_BLOCKS.split(), "br"))
 _LEFT_OUT_OF_TEXT = frozenset((*_INVISIBLE, *_BOILERPLATE))
 _CITATION = re.compile(r"\[\d+\]")
 """The mark of a reference, which says where a cell is from and not what it means."""
+_NAVIGATION = re.compile(r"nav(?:igation|bar|header|footer|links?)?|breadcrumbs?|pag(?:er|ination)", re.IGNORECASE)
+"""In the names of an element: it leads to other pages."""
 _NOTE_KIND = re.compile(r"\b(?:foot|end|rear)notes?\b")
 _NO_TEXT_AROUND = frozenset(("ul", "ol", *_BOILERPLATE, "header", "menu", "td", "th"))
 """What a list is inside of that is no part of a page's text, or is read with what it is inside of."""
@@ -827,7 +829,7 @@ def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
     layout = [table for table in tables if table.find("table")]
     targets: dict[str, Tag] = {}
     for table in tables:
-        if any(table is each for each in layout) or table.get("role") == "presentation":
+        if any(table is each for each in layout) or table.get("role") == "presentation" or _is_navigation(table):
             continue
         _raise_marks(table, soup, targets)
         rows = table.find_all("tr")
@@ -860,6 +862,15 @@ def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _is_navigation(table: Tag) -> bool:
+    """Return whether a table has links and is named as what leads to other pages, or what it stands in is."""
+    if table.find("a", href=True) is None:
+        return False
+    around = [table] if table.parent is None else [table, table.parent]
+    names = [name for each in around for name in (each.name, *(each.get("class") or ()), each.get("id"))]
+    return any(_NAVIGATION.fullmatch(str(name)) for name in names) or table.find_parent("nav") is not None
 
 
 def _count_tables(tables: list[list[str]], text: str, report: ReadReport) -> None:
