@@ -38,7 +38,7 @@ _WRAPPED_LINE = 40
 """Least characters of a line without end punctuation that may continue in the next one; a guess."""
 _TAIL = 400
 """Characters of a sentence's end that are examined if a boundary is in doubt."""
-_MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
+_MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
 _NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
 _ORDINAL_END = re.compile(r"(?:^|[\s(–-])(?:[0-2]?\d|3[01])\.$")
 _MONTH_AHEAD = re.compile(

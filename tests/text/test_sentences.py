@@ -60,6 +60,8 @@ def test_one_sentence_stays_whole(text: str) -> None:
         ("What? No! Really?! Yes.", ["What?", "No!", "Really?!", "Yes."]),
         ("i did it. then i left", ["i did it.", "then i left"]),
         ("1. First item. 2. Second item.", ["1. First item.", "2. Second item."]),
+        ("5.1. Powers\n\nThe Leader may act.", ["5.1. Powers", "The Leader may act."]),
+        ("It grew to 3.5. We saw it.", ["It grew to 3.5.", "We saw it."]),
         ("- one\n- two\n* three", ["- one", "- two", "* three"]),
         ("Background\nAspirin helps. It is cheap.", ["Background", "Aspirin helps.", "It is cheap."]),
         ("# Heading\n\nText without full stop", ["# Heading", "Text without full stop"]),
