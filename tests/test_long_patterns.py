@@ -538,6 +538,7 @@ EXAMPLES = [
     ("text.sentence_fit.POINTS_BACK", "Its cost", "A cost", "match"),
     ("text.sentences._CONTINUES", "a dose of", "a dose."),
     ("text.sentences._DAY_BEGUN", "ended 30 June", "ended in June"),
+    ("text.sentences._MARKER", "5.1.", "in 5.1", "match"),
     ("text.sentences._EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。", "match"),
     ("text.size_classes._CLASS", "10-25 kg", "£10", "fullmatch"),
     ("text.size_classes._ASKED", "a dog of 30 kg", "on 30 May-day"),

@@ -2,7 +2,8 @@
 
 Fields above a mail ("To: Ana Roth"), the line above what it quotes ("On Monday, Ana Roth wrote:"), the address above a
 greeting, the names below a closing, and a name alone ("Mrs A. Roth"). They are quoted where a question asks for what
-they state. By rule, in English; the fields also as mail programs in other languages name them.
+they state. By rule, in English; the fields also as mail programs in other languages name them. A number alone ("5.1.")
+is that of a part or a page, and never quoted.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ QUOTED_PART = re.compile(r"(?P<writer>[^\n:“”]{1,80}) wrote: ")
 """Begins each sentence that a mail quotes from another one, as a loader writes it."""
 _TITLE = r"(?:Mr|Mrs|Ms|Miss|Mx|Dr|Prof|Sir|Dame|Lady|Lord|Rev|Revd|Frau|Herrn?|Mme|Mlle|M|Sra?)\b\.?"
 _GIVEN = r"(?:[A-ZÀ-Þ][\w'’-]{0,30}|[A-ZÀ-Þ])\.?"
+_NUMBER_ALONE = re.compile(r"[(\[]?\d{1,9}(?:\.\d{1,9}){0,9}[.)\]]?")
 _NAME_ALONE = re.compile(
     rf"(?:{_TITLE} (?:(?:and|&) {_TITLE} )?{_GIVEN}(?: {_GIVEN}){{0,3}}"
     rf"|{_GIVEN}(?: {_GIVEN}){{1,3}},? \({_TITLE}\))"
@@ -93,7 +95,7 @@ def writer_and_words(quote: str) -> tuple[str, str]:
 
 
 def states_nothing(question: str, quote: str, text: str) -> bool:
-    """Return whether a sentence of a passage is a line of a mail or letter whose content a question does not ask for.
+    """Return whether a sentence is a number, or a line of a mail or letter whose content a question does not ask for.
 
     Args:
         question: The question.
@@ -101,6 +103,8 @@ def states_nothing(question: str, quote: str, text: str) -> bool:
         text: The passage.
     """
     line = quote.strip()
+    if _NUMBER_ALONE.fullmatch(line):
+        return True
     if len(line) > _LONGEST and not (_INTRODUCTION.search(line) or _FIELD.match(line)):
         return False
     if _INTRODUCTION.search(line) or line in _fields(text):

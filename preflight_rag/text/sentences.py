@@ -32,11 +32,13 @@ _DAY_BEGUN = re.compile(
     r"|December)$"
 )
 _YEAR_AHEAD = re.compile(r"\s*(?:19|20)\d\d\b")
+_ENTRY = re.compile(r"\s{0,40}[^\s:]{1,40}:\s")
+"""What an entry of a list says something about: "v~xx.xx: the volume of a partial refuel"."""
 _WRAPPED_LINE = 40
 """Least characters of a line without end punctuation that may continue in the next one; a guess."""
 _TAIL = 400
 """Characters of a sentence's end that are examined if a boundary is in doubt."""
-_MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
+_MARKER = re.compile(r"(?:[-*+•·‣◦▪●■–—]|[(\[]?(?:\d{1,3}(?:\.\d{1,3}){0,5}|[A-Za-z]|[ivxIVX]{1,5})[.)\]])$")
 _NUMBER_AHEAD = re.compile(r"[(\[]?[\dA-Z]?\d|[(\[]?[IVXivx]+\b|[A-Z]\b")
 _ORDINAL_END = re.compile(r"(?:^|[\s(–-])(?:[0-2]?\d|3[01])\.$")
 _MONTH_AHEAD = re.compile(
@@ -142,6 +144,8 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
         return False
     if is_log_line(last) or is_code(last) or is_code(line) or (is_setting(last) and is_setting(line)):
         return False
+    if _ENTRY.match(last) and _ENTRY.match(line):
+        return False
     if _TERMINAL.search(last):
         return _abbreviation_continues(last, line.lstrip())
     return line.lstrip()[:1].islower() or _CONTINUES.search(last) is not None or _parts_name(last, line.lstrip())
@@ -214,7 +218,7 @@ def _belongs_together(left: str, right: str) -> bool:
     left, right = left.strip(), right.strip()
     if not left or not right:
         return True
-    if _MARKER.fullmatch(left) or not any(char.isalnum() for char in right):
+    if _MARKER.fullmatch(left) or right[:2].rstrip() in (":", ";", ",") or not any(char.isalnum() for char in right):
         return True
     if not _TERMINAL.search(left) and right[0].islower():
         return True

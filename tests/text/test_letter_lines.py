@@ -97,3 +97,10 @@ def test_who_wrote_a_report_is_not_who_wrote_a_mail():
 )
 def test_what_states_something_stays(line, text):
     assert not states_nothing("When is the kiln fired?", line, text)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_number"), [("5.1.", True), ("(12)", True), ("5.1. Powers", False), ("£40", False)]
+)
+def test_a_number_alone_states_nothing(line: str, is_number: bool) -> None:
+    assert states_nothing("How long is the term?", line, f"Powers\n\n{line}\n\nThe term is a year.") == is_number

@@ -38,6 +38,8 @@ def sentences(text: str) -> list[str]:
         "The report on the whole year of trading was signed by Richard A.\nJohnson, its president.",
         "Apt. 4 is in the house of Messrs. Hill and Dale.",
         "All prices are incl. VAT and excl. Tips.",
+        "d=xxx: the odometer at refuel time ex.: d=92458",
+        "The firms (Hill Bros., Dale Bros.; Moor etc.), which mill flour, are closed.",
     ],
 )
 def test_one_sentence_stays_whole(text: str) -> None:
@@ -58,6 +60,8 @@ def test_one_sentence_stays_whole(text: str) -> None:
         ("What? No! Really?! Yes.", ["What?", "No!", "Really?!", "Yes."]),
         ("i did it. then i left", ["i did it.", "then i left"]),
         ("1. First item. 2. Second item.", ["1. First item.", "2. Second item."]),
+        ("5.1. Powers\n\nThe Leader may act.", ["5.1. Powers", "The Leader may act."]),
+        ("It grew to 3.5. We saw it.", ["It grew to 3.5.", "We saw it."]),
         ("- one\n- two\n* three", ["- one", "- two", "* three"]),
         ("Background\nAspirin helps. It is cheap.", ["Background", "Aspirin helps.", "It is cheap."]),
         ("# Heading\n\nText without full stop", ["# Heading", "Text without full stop"]),
@@ -78,6 +82,10 @@ def test_one_sentence_stays_whole(text: str) -> None:
         ),
         ("كيف حالك؟ نعم.", ["كيف حالك؟", "نعم."]),
         ("Good 😀. Bad 😡!", ["Good 😀.", "Bad 😡!"]),
+        (
+            "v=xx: the fuel volume for a full refuel ex.: v=45.23\nv~xx: that for a partial refuel ex.: v~15.41",
+            ["v=xx: the fuel volume for a full refuel ex.: v=45.23", "v~xx: that for a partial refuel ex.: v~15.41"],
+        ),
         ("...", ["..."]),
         ("", []),
         (" \n\t ", []),

@@ -2,7 +2,7 @@
 
 Such a list shares its words with every question about its document and states nothing; the titles that it repeats
 stand above the chapters themselves. It is left out of a document's text. A list whose titles do not is a packing list,
-or one of points or prices, and stays.
+or one of points or prices, and stays. In a text that has no pages the titles alone show the list.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import accumulate, islice
 
 LEAST_LEADERS = 4
 """Dots between a title and its page number; a sentence has three in a row at most."""
@@ -29,6 +29,11 @@ MOST_OF_DOCUMENT = 0.6
 """Share of a document's lines from which a list is what the document is about."""
 MOSTLY = 0.5
 """Share of the entries whose titles have to stand again where the list says."""
+ALMOST_ALL = 0.8
+"""Share of the lines of a list without pages, which are titles that stand again below it; a guess."""
+SHORTEST_TITLE = 3
+LONGEST_LIST = 400
+"""Letters of such a title, and lines of the list; guesses."""
 LEAST_PAGES = 3
 """Pages that a list names: over fewer ones, numbers of pages and of things look alike."""
 SHORTEST_PART = 12
@@ -37,6 +42,8 @@ LONGEST_PART = 100
 MOST_PLACES = 32
 """Lines with the letters of one title that are looked at; these six numbers are guesses."""
 _PAGE = re.compile(r"(?<![\w,:/-])(?<!\w\.)(?:(\d{1,4})|([ivxlc]{1,7}))$")
+_BULLET = re.compile(r"^(?:(?:o|chapter|part|section|appendix)|[^\w(\[\"']{1,3})\s+", re.IGNORECASE)
+"""What stands before an entry or a heading: the mark of a list, which programs write as "o", too, or "Chapter"."""
 _LEADERS = " \t.…·\u00a0"
 _HEADING = frozenset((
     "contents", "table of contents", "list of figures", "list of tables", "inhalt", "inhaltsverzeichnis",
@@ -101,11 +108,9 @@ def contents_lines(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
         pages: The printed lines of each page, without running heads.
     """
     lines = [_line(page, at, text) for page, own in enumerate(pages) for at, text in enumerate(own) if text.strip()]
-    if not any(line.is_entry for line in lines):
-        return set()
-    found: set[tuple[int, int]] = set()
+    found = set(_without_pages(lines)) if len(pages) == 1 else set()
     titles: _Titles | None = None
-    for run in _runs(lines):
+    for run in _runs(lines) if any(line.is_entry for line in lines) else ():
         above = _heading_above(lines, run.first)
         if not _may_be_list(run, has_heading=above is not None):
             continue
@@ -115,6 +120,76 @@ def contents_lines(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
         first = run.first if above is None else above
         found.update((line.page, line.at) for line in lines[first : run.last + 1])
     return found if len(found) < MOST_OF_DOCUMENT * len(lines) else set()
+
+
+def _without_pages(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """Yield the lines of lists below a heading whose titles stand again below them, as texts on one page have them."""
+    headings = [at for at, line in enumerate(lines) if line.text.strip(" :.").casefold() in _HEADING]
+    if not headings:
+        return
+    letters = _Letters(lines)
+    behind = 0
+    for heading in headings[:MOST_PLACES]:
+        if heading >= behind and (end := _end_of_list(letters, heading + 1)):
+            behind = end
+            yield from ((lines[each].page, lines[each].at) for each in range(heading, end))
+
+
+def _end_of_list(letters: _Letters, first: int) -> int:
+    """Return the place behind a list that begins on a line, if its titles stand again below it in its order; else 0."""
+    begun = letters.entry(first, len(letters.lines), first)
+    if begun is None or begun[1] - first < LEAST_UNDOTTED:
+        return 0
+    body = place = begun[1]
+    before = min(body, first + LONGEST_LIST)
+    entries = matched = 0
+    at = end = first
+    while at < before and at - end < LONGEST_TITLE:
+        entry = letters.entry(at, before, place)
+        if entry is None:
+            at += 1
+            continue
+        matched += entry[0] - at
+        entries += 1
+        at = end = entry[0]
+        place = entry[1] + 1
+    has_text = place - body >= 2 * entries
+    return end if has_text and matched >= max(LEAST_UNDOTTED, ALMOST_ALL * (end - first)) else 0
+
+
+class _Letters:
+    """The letters of a document's lines, in which titles are looked for that are wrapped otherwise."""
+
+    def __init__(self, lines: Sequence[_Line]) -> None:
+        self.lines = [_letters(_BULLET.sub("", line.text)) for line in lines]
+        self._edges = [0, *accumulate(map(len, self.lines))]
+        self._text = "".join(self.lines)
+
+    def entry(self, first: int, before: int, after: int) -> tuple[int, int] | None:
+        """Return behind which line a title ends that begins on a line, and on which it stands again; None if nowhere.
+
+        Args:
+            first: The line that it begins on.
+            before: The line that it ends before.
+            after: The line from which on it is looked for.
+        """
+        for end in range(first + 1, min(first + LONGEST_TITLE, before) + 1):
+            place = self._place_of("".join(self.lines[first:end]), max(after, end))
+            if place is not None:
+                return end, place
+        return None
+
+    def _place_of(self, title: str, after: int) -> int | None:
+        """Return the first line from one on at which lines begin that have the letters of a title and no others."""
+        at = self._edges[after] - 1
+        for _ in range(MOST_PLACES if len(title) >= SHORTEST_TITLE else 0):
+            at = self._text.find(title, at + 1)
+            if at < 0:
+                break
+            ends = (at, at + len(title))
+            if all(self._edges[bisect_left(self._edges, end)] == end for end in ends):
+                return bisect_right(self._edges, at) - 1
+        return None
 
 
 def _line(page: int, at: int, text: str) -> _Line:

@@ -78,6 +78,8 @@ _LINES = frozenset((*_BLOCKS.split(), "br"))
 _LEFT_OUT_OF_TEXT = frozenset((*_INVISIBLE, *_BOILERPLATE))
 _CITATION = re.compile(r"\[\d+\]")
 """The mark of a reference, which says where a cell is from and not what it means."""
+_NAVIGATION = re.compile(r"nav(?:igation|bar|header|footer|links?)?|breadcrumbs?|pag(?:er|ination)", re.IGNORECASE)
+"""In the names of an element: it leads to other pages."""
 _NOTE_KIND = re.compile(r"\b(?:foot|end|rear)notes?\b")
 _NO_TEXT_AROUND = frozenset(("ul", "ol", *_BOILERPLATE, "header", "menu", "td", "th"))
 """What a list is inside of that is no part of a page's text, or is read with what it is inside of."""
@@ -249,23 +251,27 @@ def chapter(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]
     return blocks
 
 
-_INDENTED_LINE = re.compile(r"\n[ \t]++(?=\S|\Z)")
+_BLANKS = re.compile(r"[ \t\n\r\f]++")
 _AS_PRINTED = ["pre", "textarea", "script", "style", "listing", "xmp"]
 
 
 def _join_lines(soup: BeautifulSoup) -> bool:
-    """Join the indented lines of a page's source within a text, which are no lines of the page; return whether any was.
+    """Join the lines of a page's source within a text, which are no lines of the page; return whether any was.
 
-    A sentence would end where the source was wrapped and indented.
+    A sentence would end where the source was wrapped.
     """
     from bs4.element import NavigableString
 
     joined = False
-    for text in soup.find_all(string=_INDENTED_LINE):
+    for text in soup.find_all(string=re.compile("\n")):
         if type(text) is NavigableString and text.strip() and text.find_parent(_AS_PRINTED) is None:
-            written = _INDENTED_LINE.sub(" ", text)
-            is_first = text.previous_sibling is None and text.parent is not None and text.parent.name in _PARTING
-            text.replace_with(written.lstrip() if is_first else written)
+            written = _BLANKS.sub(" ", text)
+            block = text.parent
+            if block is not None and text.previous_sibling is None and block.name in _PARTING:
+                # In a list's item, the blank parts a paragraph from what is above it.
+                is_below = block.find_previous_sibling(True) is not None and block.find_parent("li") is not None
+                written = written if is_below else written.lstrip()
+            text.replace_with(written)
             joined = True
     return joined
 
@@ -823,7 +829,7 @@ def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
     layout = [table for table in tables if table.find("table")]
     targets: dict[str, Tag] = {}
     for table in tables:
-        if any(table is each for each in layout) or table.get("role") == "presentation":
+        if any(table is each for each in layout) or table.get("role") == "presentation" or _is_navigation(table):
             continue
         _raise_marks(table, soup, targets)
         rows = table.find_all("tr")
@@ -856,6 +862,15 @@ def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
         for element in (table, *table.find_all(["tbody", "thead", "tr", "td", "th"])):
             element.name = "div"
     return found
+
+
+def _is_navigation(table: Tag) -> bool:
+    """Return whether a table has links and is named as what leads to other pages, or what it stands in is."""
+    if table.find("a", href=True) is None:
+        return False
+    around = [table] if table.parent is None else [table, table.parent]
+    names = [name for each in around for name in (each.name, *(each.get("class") or ()), each.get("id"))]
+    return any(_NAVIGATION.fullmatch(str(name)) for name in names) or table.find_parent("nav") is not None
 
 
 def _count_tables(tables: list[list[str]], text: str, report: ReadReport) -> None:

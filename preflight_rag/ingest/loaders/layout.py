@@ -56,7 +56,8 @@ _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
 _NEIGHBOURS = 8
 _FULL_LINE = 0.75
 _HEADING = 0.5
-"""These three numbers are guesses."""
+_SMALL_WORDS = 0.4
+"""These four numbers are guesses."""
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
@@ -79,13 +80,16 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
     """Return the paragraphs, headings, list items and table rows of one page or section.
 
     Args:
-        lines: Stripped printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs.
+        lines: Printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs. A
+            list item keeps the indent of its first line, any other paragraph the least one of its lines.
         known: `vocabulary` of the document, which decides whether a hyphen at a line's end belongs to the word.
         wrapped_at: Characters at which the lines were broken, where that is known: a line is then full if the next
             word would not have fitted. Otherwise the lines around it say how long a full one is.
     """
     joined: list[list[str]] = []
     previous = ""
+    indents = [line[: len(line) - len(line.lstrip())] for line in lines]
+    lines = [line.strip() for line in lines]
     for index, line in enumerate(lines):
         if not line:
             previous = ""
@@ -97,12 +101,14 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
         if separator == " " and _is_heading(previous, line, below, width):
             separator = None
         if separator is None:
-            joined.append([line])
+            joined.append([indents[index], line])
         elif previous.endswith(_HYPHENS) and separator == "":
             last = joined[-1].pop()
             joined[-1] += [last[:-_LONGEST_WORD], _dehyphenated(last[-_LONGEST_WORD:], line, known)]
         else:
             joined[-1].append(separator + line)
+        if not _LIST_ITEM.match(joined[-1][1]):
+            joined[-1][0] = min(joined[-1][0], indents[index], key=len)
         previous = line
     return ["".join(parts).replace(HYPHEN, "") for parts in joined]
 
@@ -142,7 +148,9 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
         return "" if is_broken else " "
     if not ends and _OPEN_END.search(previous) and len(previous) > width / 3:
         return " "
-    if is_table_row(line) or (_is_title_case(previous) and not _is_title_case(line)):
+    # Prose that names things looks like a title; it has filled its line.
+    is_full = len(previous) + 1 + len(line.split()[0]) > width and _is_mostly_small(previous)
+    if is_table_row(line) or (not is_full and _is_title_case(previous) and not _is_title_case(line)):
         return None
     return " " if len(previous) >= full and (ends or not previous.isupper()) else None
 
@@ -151,6 +159,12 @@ def _is_title_case(line: str) -> bool:
     """Return whether a line looks like a heading: several long words, nearly all of them capitalised."""
     long_words = [word for word in _WORD.findall(line) if len(word) > 3]
     return len(long_words) > 1 and sum(1 for word in long_words if word[0].isupper()) >= 0.8 * len(long_words)
+
+
+def _is_mostly_small(line: str) -> bool:
+    """Return whether a line begins within a sentence, or has as many words in small letters as sentences have."""
+    found = _WORD.findall(line)
+    return line[0].islower() or sum(1 for word in found if word[0].islower()) >= _SMALL_WORDS * len(found)
 
 
 def _width(lines: Sequence[str], index: int) -> float:

@@ -76,7 +76,7 @@ def item_with_parents(parents: Sequence[str], text: str) -> str:
     named = [short for parent in parents if (short := _short(parent)) and not _says(text, short)]
     if not named:
         return text
-    return f"{', '.join(named)}{', ' if ': ' in text else ': '}{text}"
+    return f"{', '.join(named)}{', ' if ': ' in text[:LONGEST_PARENT] else ': '}{text}"
 
 
 def _says(text: str, parent: str) -> bool:
@@ -133,13 +133,19 @@ def with_parents(lines: Sequence[str]) -> list[str]:
         match = _ITEM.fullmatch(line)
         ends = _NO_ITEM.match(line) is not None or is_row(line)
         if match and not ends:
-            indent = len(match["indent"].expandtabs(4))
+            indent = _indent(line)
             items.leave(indent - _NESTED + 1)
             found[number] = line[: match.start("text")] + items.add(indent, match["text"])
             is_open = True
-        elif ends or (not is_open and not line[0].isspace()):
-            items.leave()
+        elif ends or not is_open:
+            # A paragraph belongs to the items that it stands deeper than.
+            items.leave(0 if ends else _indent(line))
             is_open = False
         elif is_open:
             items.extend(line.strip())
     return found
+
+
+def _indent(line: str) -> int:
+    """Return the columns before a line's words."""
+    return len(line[: len(line) - len(line.lstrip())].expandtabs(4))

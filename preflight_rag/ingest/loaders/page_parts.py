@@ -27,6 +27,8 @@ _WITH_SENTENCES = frozenset(
 )
 """Elements that hold a page's layout, and sentences in old pages and in those that are laid out by `div`."""
 _CAPTIONS = frozenset(("figcaption", "caption"))
+_CAPTION_NAME = re.compile(r"caption(?:-?text)?$", re.IGNORECASE)
+"""In an element's class, in wikis and old pages: "thumbcaption"."""
 _WHOLE_LINES = frozenset(
     (
         *("address", "article", "blockquote", "body", "caption", "dd", "div", "dl", "dt", "fieldset", "figcaption"),
@@ -58,8 +60,10 @@ _LINKS = 0.5
 _LONG_SENTENCE = 40
 """Letters and digits of a sentence in an element that lays out a page; a guess. Slogans have fewer."""
 SENTENCE_END = re.compile(r"[.:;!?][\"'”’)\]]?$")
+_SENTENCE_WITHIN = re.compile(r"[a-z]{2}[.!?][\"'”’)\]]? (?=[A-Z])")
 _CAPTION_WORDS = 4
-"""Words of a caption that says something; a guess."""
+_CAPTION_FIGURES = 2
+"""Words of a caption that says something, or of one with digits in them; one such word numbers the picture. Guesses."""
 _LONG = 30
 """Letters and digits of a line that stands once in a page; a guess."""
 _LEAST_LETTERS = 6
@@ -321,15 +325,34 @@ def _lost(blocks: list[_Block], scope: Tag, holders: frozenset[int]) -> frozense
 def _is_content(block: _Block) -> bool:
     """Return whether a block by itself may be a part of a text."""
     name = block.element.name
-    is_long = len(block.squashed) >= _LONG_SENTENCE
-    is_sentence = name in _WITH_SENTENCES and is_long and SENTENCE_END.search(block.text[-2:]) is not None
+    if name in _CAPTIONS or (name in _WITH_SENTENCES and _is_named_caption(block.element)):
+        words = block.text.split()
+        has_figures = sum(any(map(str.isdigit, word)) for word in words) >= _CAPTION_FIGURES
+        says_something = has_figures or (len(words) >= _CAPTION_WORDS and block.links <= _LINKS * len(block.squashed))
+    else:
+        is_text = name in _CONTENT or (name in _WITH_SENTENCES and _has_sentence(block))
+        says_something = is_text and block.links <= _LINKS * len(block.squashed)
     return (
-        (name in _CONTENT or is_sentence or (name in _CAPTIONS and len(block.text.split()) >= _CAPTION_WORDS))
-        and block.links <= _LINKS * len(block.squashed)
+        says_something
         and (len(block.squashed) >= _LEAST_LETTERS or name in _HEADINGS)
         and not RIGHTS.search(block.text)
         and not HEADS_OF_LISTS.fullmatch(block.text.strip(" :"))
     )
+
+
+def _is_named_caption(element: Tag) -> bool:
+    """Return whether an element is a caption by its class."""
+    return any(_CAPTION_NAME.search(each) for each in element.get("class") or ())
+
+
+def _has_sentence(block: _Block) -> bool:
+    """Return whether a block ends with a sentence, or has one within it: after the last one there may be an address."""
+    if len(block.squashed) < _LONG_SENTENCE:
+        return False
+    if SENTENCE_END.search(block.text[-2:]):
+        return True
+    ends = [match.start() for match in _SENTENCE_WITHIN.finditer(block.text)]
+    return bool(ends) and len(squash(block.text[: ends[-1]])) >= _LONG_SENTENCE
 
 
 def _is_in(element: Tag, scope: Tag, holders: frozenset[int], judged: dict[int, bool]) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -84,12 +85,16 @@ def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     lines = with_whole_words(with_rows(_with_causes([_with_boxes(line) for line in printed])))
     if path.suffix.lower() == ".rst":
         lines = [line if is_row(line) else _SUPERSCRIPT.sub(_raised, line) for line in lines]
-    text = tidy("\n".join(with_parents(lines)))
-    lines = [line.strip() for line in text.split("\n")]
-    if is_hard_wrapped(lines):
-        known = vocabulary(lines)
+    lines = tidy("\n".join(lines)).split("\n")
+    stripped = [line.strip() for line in lines]
+    is_wrapped = is_hard_wrapped(stripped)
+    if is_wrapped:
+        known = vocabulary(stripped)
         blocks = [block.split("\n") for block in "\n".join(lines).split("\n\n")]
-        text = "\n\n".join("\n".join(block if _is_of_lines(block) else paragraphs(block, known)) for block in blocks)
+        lines = "\n\n".join("\n".join(_with_joined_lines(block, known)) for block in blocks).split("\n")
+    # Behind what an item belongs to, its first line would be longer than those below it.
+    lines = with_parents(lines)
+    text = tidy("\n".join(line.strip() for line in lines) if is_wrapped else "\n".join(lines))
     yield file_document(path, text, title=title, report=report, find_headings=path.suffix.lower() != ".log")
 
 
@@ -128,7 +133,12 @@ def _with_causes(lines: list[str]) -> list[str]:
     return found
 
 
-def _is_of_lines(block: list[str]) -> bool:
+def _with_joined_lines(block: Sequence[str], known: Counter[str]) -> Sequence[str]:
+    """Return the lines of a block, joined to paragraphs unless most of them are settings or program code."""
+    return block if _is_of_lines([line.strip() for line in block]) else paragraphs(block, known)
+
+
+def _is_of_lines(block: Sequence[str]) -> bool:
     """Return whether most lines of a block are settings or program code, which must not be joined."""
     return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
 

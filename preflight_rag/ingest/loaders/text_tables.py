@@ -55,6 +55,8 @@ _INTRODUCES = re.compile(
 )
 _INTRODUCED_BY = re.compile(r"\s(?:is|are|was|were|as follows|(?:is|are) (?:as follows|these))$", re.IGNORECASE)
 """How a sentence says that a table follows: "Here is a list of", "are as follows"; the rest is the table's name."""
+_WIDE_GAP = re.compile(r"\S {4}")
+"""Blanks between columns; between the words of lines that were made equally long are fewer."""
 _RUN = re.compile(r"\S+(?: \S+)*")
 """Words with single blanks between them."""
 _HAS_FIGURE = re.compile(r"\d")
@@ -534,6 +536,8 @@ def _columns(lines: Sequence[str], at: int) -> _Found | None:
     is_introduced = at > 0 and bool(lines[at - 1].strip())
     # Only where a block begins, which is looked at once, or below the sentence that introduces the table.
     whole = _block_below(lines, at) if is_introduced else _block(lines, at)
+    if above := _lines_of_sentence(whole):
+        return _Found([], None, at + above)
     none = _Found([], None, at + len(whole))
     # A rule across all columns parts the header from the rows, and these from their sum.
     rules = [number for number, line in enumerate(whole) if _RULE.fullmatch(line)]
@@ -562,6 +566,19 @@ def _block_below(lines: Sequence[str], at: int) -> list[str]:
     if not lines[at - 1].rstrip().endswith(":") or deep < _depth(lines[at - 1]) + _DEEPER:
         return []
     return list(takewhile(lambda line: bool(line.strip()) and _depth(line) >= deep, _lines_from(lines, at)))
+
+
+def _lines_of_sentence(block: Sequence[str]) -> int:
+    """Return how many of a block's first lines are a sentence that introduces deeper ones below it; 0 if none are.
+
+    Its words are parted by more than one blank where a program has made its lines equally long.
+    """
+    for place, (line, below) in enumerate(pairwise(block), 1):
+        if _WIDE_GAP.search(line):
+            break
+        if line.rstrip().endswith(":") and line.count(":") == 1 and _depth(below) >= _depth(line) + _DEEPER:
+            return place
+    return 0
 
 
 def _aligned(block: Sequence[str]) -> list[list[str]]:

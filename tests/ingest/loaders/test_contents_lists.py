@@ -132,3 +132,51 @@ def test_list_of_things_whose_names_stand_on_other_pages_stays() -> None:
     chapters = [["Ropes", *PROSE], ["Saws", *PROSE], ["Nails", *PROSE], ["Hinges", *PROSE], ["Keys", *PROSE]]
     page = ["Contents", "Keys ....... 1", "Hinges ....... 2", "Nails ....... 3", "Saws ....... 9", "Ropes ....... 9"]
     assert contents_lines([page, *chapters]) == set()
+
+
+def faq(*, heading: str = "Contents", mark: str = "", chapter: str = "", titles: int = 6) -> list[str]:
+    """Return the lines of a text with a list of its titles, which has no pages, and the chapters below it."""
+    named = [
+        "1 Play",
+        "1.1 How do I change the way in which a game",
+        "is ended?",
+        "1.2 Can I build a palace?",
+        "2 Windows",
+        "2.1 Is it slow?",
+    ]
+    chapters = [
+        [f"{chapter}1 Play", "-------"],
+        ["1.1 How do I change the way", "in which a game is ended?", *PROSE],
+        ["1.2 Can I build a palace?", *PROSE],
+        [f"{chapter}2 Windows"],
+        ["2.1 Is it slow?", *PROSE],
+    ]
+    listed = [line if line == "is ended?" else mark + line for line in named[:titles]]
+    return [*PROSE, heading, "", *listed, "", *(line for each in chapters for line in each)]
+
+
+@pytest.mark.parametrize(
+    "text", [faq(), faq(heading="Table of contents:", mark="o "), faq(mark="* "), faq(chapter="Chapter ")]
+)
+def test_list_without_pages_whose_titles_stand_again_is_left_out(text: list[str]) -> None:
+    kept = left_of(text)
+    assert kept == [*PROSE, "", *text[text.index("", len(PROSE) + 2) :]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        faq(heading="In the box"),
+        faq(titles=4),  # too short
+        [*PROSE, "Contents", "Pump", "Lock", "Weir", "Gate", "Key", *PROSE, "Pump", *PROSE, *PROSE],
+        [*PROSE, "Contents", "Pump", "Lock", "Weir", "Gate", "Key", *PROSE, "Pump", "Lock", "Weir", "Gate", "Key"],
+    ],
+    ids=["no-heading", "short", "only-one-again", "no-text-between"],
+)
+def test_other_list_without_pages_stays(text: list[str]) -> None:
+    assert left_of(text) == text
+
+
+def left_of(text: list[str]) -> list[str]:
+    found = contents_lines([text])
+    return [line for at, line in enumerate(text) if (0, at) not in found]

@@ -59,6 +59,14 @@ def test_lines_that_are_indented_in_the_source_are_no_lines_of_the_page(tmp_path
     assert "first\n    second" in text
 
 
+@pytest.mark.parametrize("tag", ["p", "blockquote"])
+def test_lines_of_the_source_are_no_lines_of_the_page(tmp_path: Path, tag: str) -> None:
+    path = tmp_path / "a.html"
+    wrapped = f"<{tag}>The largest allowed Dilution of\nPrecision  is\nset by <code>hdop</code> of the\nMill.</{tag}>"
+    path.write_text(ARTICLE.format(paragraphs="".join(PARAGRAPH.format(n=n) for n in range(9)) + wrapped))
+    assert "The largest allowed Dilution of Precision is set by hdop of the Mill." in load_one(path).text.split("\n")
+
+
 def test_short_page_gives_its_visible_text(tmp_path: Path) -> None:
     path = tmp_path / "a.xhtml"
     path.write_text(

@@ -96,6 +96,55 @@ def test_wrapped_lines_are_joined(tmp_path: Path) -> None:
     assert items == "- a list item\n- another one"
 
 
+def test_wrapped_items_of_nested_lists_are_joined(tmp_path: Path) -> None:
+    path = tmp_path / "rules.txt"
+    path.write_text(
+        "  1. Developers\n\n"
+        "   Each decision of the project is made by one or more of the bodies\n"
+        "   that are named below, and by no other ones.\n\n"
+        "    1. Volunteers further the aims of the project and keep packages\n"
+        "       for the bodies, or they do other work which the Project\n"
+        "       Leader's Delegates (those of the Project and those of others)\n"
+        "       value.\n"
+        "    2. The term of each of the two oldest members expires on December\n"
+        "       31st of that year.\n"
+    )
+    assert load_one(path).text.split("\n")[-2:] == [
+        "1. Developers: Volunteers further the aims of the project and keep packages for the bodies, or they do other "
+        "work which the Project Leader's Delegates (those of the Project and those of others) value.",
+        "2. Developers: The term of each of the two oldest members expires on December 31st of that year.",
+    ]
+
+
+def test_wrapped_paragraph_that_begins_indented_ends_a_list(tmp_path: Path) -> None:
+    path = tmp_path / "licence.txt"
+    path.write_text(
+        "  We protect the rights of each person who is given a copy in two\n"
+        "steps, which are (1) to assert copyright on the whole program, and\n"
+        "(2) to offer this licence, by which you may copy the whole program.\n\n"
+        "  For the protection of its authors the licence says that there is\n"
+        "no warranty, and those who are given a copy must know that.\n\n"
+        "  0. Definitions.\n"
+    )
+    assert load_one(path).text.endswith("\n0. Definitions.")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_joined"),
+    [
+        ("Now, go to the Hops tab and add 1 oz Cascade at 1 hr, and 1 oz", "Cascade at 5 min. It is green.", True),
+        ("this Constitution in the Government of the United Kingdom, or any", "Department or officer thereof.", True),
+        ("Client: Alder Wharf Housing Co-operative, Assessor: Gareth Pugh", "Inspection: in this month.", False),
+        ("The Housing of the Elderly in Alder Wharf", "Inspections are made in this month.", False),
+    ],
+)
+def test_full_line_of_prose_is_no_title(tmp_path: Path, first: str, second: str, is_joined: bool) -> None:
+    path = tmp_path / "a.txt"
+    above = "The lines of this text are as long as the other ones that it has,\nand it has a few of them.\n"
+    path.write_text(f"{above * 2}It is said in\n\n{first}\n{second}\n")
+    assert load_one(path).text.endswith(f"{first} {second}" if is_joined else f"{first}\n{second}")
+
+
 def test_markdown_front_matter_headings_and_links(tmp_path: Path) -> None:
     path = tmp_path / "a.md"
     path.write_text(

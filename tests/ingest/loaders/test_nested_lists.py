@@ -236,3 +236,9 @@ def test_lettered_item_is_no_line_above_the_next_ones():
 )
 def test_an_item_that_names_what_it_belongs_to_does_not_repeat_it(parents, text, written) -> None:
     assert item_with_parents(parents, text) == written
+
+
+@pytest.mark.parametrize(("indent", "is_inside"), [("  ", False), ("    ", False), ("       ", True)])
+def test_a_paragraph_that_stands_no_deeper_than_an_item_ends_its_list(indent: str, is_inside: bool) -> None:
+    lines = ["    - Ferries", "", f"{indent}They are small.", "", "       - Sundays: none"]
+    assert with_parents(lines)[-1] == f"       - {'Ferries, ' if is_inside else ''}Sundays: none"

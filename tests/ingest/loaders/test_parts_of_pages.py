@@ -129,6 +129,56 @@ def test_a_table_that_is_left_out_is_noted(tmp_path: Path) -> None:
     assert report.left_out == [("1 table", "not in the main part of the page")]
 
 
+@pytest.mark.parametrize("around", ["<div class='navfooter'>{}</div>", "<nav>{}</nav>"])
+def test_a_table_that_leads_to_other_pages_is_not_missed(tmp_path: Path, around: str) -> None:
+    table = (
+        "<table><tr><td><a href='1.html'>Prev</a></td><td><a href='3.html'>Next</a></td></tr>"
+        "<tr><td>Remove nearby points (position)</td><td>Resample</td></tr></table>"
+    )
+    text = f"<div id='content'><h1>Opening hours</h1>{INTRO}{HOURS}{SECTIONS}</div>"
+    document = load_page(tmp_path, f"{text}{around.format(table)}")
+    report = report_of(document.metadata)
+    assert report is not None
+    assert (report.counts["tables"], report.left_out) == (1, [])
+    assert "Resample" not in document.text
+
+
+def put_back(body: str) -> list[str]:
+    """Return the lines of a page of which the extraction has found the sections alone."""
+    extract = BeautifulSoup(SECTIONS, "lxml").get_text("\n")
+    return with_lost_content(extract, BeautifulSoup(f"<body>{body}{SECTIONS}</body>", "lxml")).split("\n")
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        "This prevents the vet from looking for the card twice. Bring the card of each animal (e.g. card.pdf)",
+        "So ask. The logos of the practices belong in the folder of the program. Their names end in .bmp (e.g. a)",
+    ],
+)
+def test_text_between_paragraphs_may_end_with_something_in_brackets(lost: str) -> None:
+    # The `</p>` ends nothing: a paragraph ends where a `pre` begins.
+    assert lost in put_back(f"<p>Type this line:<pre>card /first</pre>\n{lost}\n</p>")
+    assert "Call us today! Cheap" not in put_back("Call us today! Cheap")
+
+
+@pytest.mark.parametrize(
+    ("caption", "is_read"),
+    [
+        ("<a href='/cylinder'>Cylinder</a> h360° v120°", True),
+        ("h360° v147°", True),
+        ("The old mill by night", True),
+        ("<a href='/12'>Picture 12</a>", False),
+        ("<a href='/ann'>All pictures by Ann Lund</a>", False),
+    ],
+)
+@pytest.mark.parametrize("tag", ["div class=thumbcaption", "figcaption"])
+def test_a_caption_that_says_something_is_read(tag: str, caption: str, is_read: bool) -> None:
+    mark = "<div class=magnify><a href='/big'>[*]</a></div>"
+    lines = put_back(f"<div class=thumb><img src=a.jpg alt=''><{tag}>{mark}{caption}</{tag.split()[0]}></div>")
+    assert (BeautifulSoup(caption, "lxml").get_text() in lines) == is_read
+
+
 @pytest.mark.parametrize(
     ("item", "line"),
     [

@@ -284,6 +284,16 @@ def test_names_in_columns_below_a_sentence_are_no_table() -> None:
     assert with_rows(text.split("\n")) == text.split("\n")
 
 
+def test_a_sentence_that_was_made_as_wide_as_its_page_is_no_header() -> None:
+    sentence = ["     You can  adjust  the  appearance  of  the  following", "fields:"]
+    names = ["          title       dungeon-level", "         strength         gold", "        alignment        score"]
+    assert with_rows([*sentence, *names]) == [*sentence, *names]
+    figures = ["          title       12", "         strength     14", "        alignment     15"]
+    rows = with_rows([*sentence, *figures])
+    assert rows[:2] == sentence
+    assert any("title" in row and "12" in row and "adjust" not in row for row in rows[2:])
+
+
 def test_pairs_side_by_side_are_a_row_each() -> None:
     rows = ("apple pie     4     cider      3", "pear tart     5     tea        2", "plum cake     6     milk       1")
     text = "Prices of the stall:\n\n" + "".join(f"   {row}\n" for row in rows)
