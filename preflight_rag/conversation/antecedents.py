@@ -55,9 +55,13 @@ _ROLE = (
     r"|barrister|judge|witness|plaintiff|defendant|landlord|landlady|tenant|owner|buyer|seller|employee|employer"
     r"|applicant|candidate|accountant|auditor|assessor|consultant|researcher|scientist|patient|donor|visitor|customer"
     r"|client|guest|captain|skipper|pilot|driver|passenger|builder|plumber|electrician|carpenter|gardener|coach"
-    r"|captain|player|referee|vicar|priest|bishop|policeman|policewoman|librarian|archivist|apprentice|interviewer)"
+    r"|player|referee|vicar|priest|bishop|policeman|policewoman|librarian|archivist|apprentice|interviewer|senator"
+    r"|representative(?! samples?)|congressman|congresswoman|governor|ambassador|chancellor|delegate|councillor)"
 )
-_ROLE_PHRASE = re.compile(rf"\bthe (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I)
+ROLE_PHRASE = re.compile(
+    rf"\b(?P<article>the|an?|each|every) (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I
+)
+"""A person who is called by a role, known ("the conservator") or any ("a senator")."""
 _SUBJECT_OF_CLAUSE = re.compile(
     r"\b(?:do|does|did|has|had|will|would|can|could|should) (?P<who>the [a-z-]+) [a-z-]+\b.{0,100}"
     r"\b(?:when|after|before|while|because|as|that|if|where) (?:he|she)\b",
@@ -81,7 +85,12 @@ _OF_A_PERSON = re.compile(
     re.I,
 )
 """How a question speaks of a person, whose name `@` stands for."""
-_OF_A_THING = re.compile(r"\b(?:what (?:is|was)|the|in|at|on) @|@['’]", re.I)
+_OF_A_THING = re.compile(
+    r"\b(?:what (?:is|was)|the|in|at|on"
+    r"|who (?:first |originally )?(?:created|wrote|made|invented|designed|developed|built|published|released|composed"
+    r"|programmed|produced|sells|makes|publishes|develops|maintains)) @|@['’]",
+    re.I,
+)
 """How a question speaks of a place or a firm, whose name `@` stands for: "in Mill Lane", "Ulta Beauty's sales"."""
 _OWNED_BY = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (?:of|for) (?P<owner>.+)", re.I)
 _OWNER_FIRST = re.compile(
@@ -316,9 +325,20 @@ def acts_as_thing(name: str, question: str) -> bool:
     return _OF_A_THING.search(question.replace(name, "@")) is not None
 
 
+def means_anybody(question: str) -> bool:
+    """Return whether the people whom a question calls by a role are nobody known: "How old must a senator be?"."""
+    articles = {match["article"].casefold() for match in ROLE_PHRASE.finditer(question)}
+    return bool(articles) and "the" not in articles
+
+
 def role_in(question: str) -> str:
-    """Return the only person whom a question calls by a role, "the conservator"; "" for none or several."""
-    found = {match[0].casefold(): match[0] for match in _ROLE_PHRASE.finditer(question)}
+    """Return the only person whom a question calls by a role, "the conservator"; "" for none or several.
+
+    Beside somebody known, anybody counts for nothing: "What did the conservator tell a visitor?".
+    """
+    phrases = list(ROLE_PHRASE.finditer(question))
+    known = [match for match in phrases if match["article"].casefold() == "the"]
+    found = {match[0].casefold(): match[0] for match in known or phrases}
     if not found and (clause := _SUBJECT_OF_CLAUSE.search(question)):
         return clause["who"]
     return next(iter(found.values())) if len(found) == 1 else ""
@@ -375,7 +395,7 @@ def _others(before: str, thing: str, names: list[str], people: list[str]) -> boo
     for match in _ANY_DETERMINER.finditer(f"{before} "):
         rest = before[match.start() :]
         ahead = rest.split()[1:4]
-        is_role = _ROLE_PHRASE.match(rest) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
+        is_role = ROLE_PHRASE.match(rest) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
         is_plural = any(_PLURAL_NOUN.fullmatch(word) for word in ahead)
         is_person = any(name in rest for name in people)
         if not (is_role or is_plural or is_person):
@@ -386,7 +406,7 @@ def _others(before: str, thing: str, names: list[str], people: list[str]) -> boo
 def _is_people(thing: str) -> bool:
     """Return whether a phrase names people, or several things, which "it" does not mean."""
     head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
-    return _ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+    return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
 
 
 def suits_no_thing(message: str) -> bool:

@@ -9,6 +9,7 @@ from preflight_rag.conversation.antecedents import (
     acts_as_person,
     acts_as_thing,
     document_of,
+    means_anybody,
     names_nothing,
     occasion_of,
     refers_within,
@@ -20,7 +21,7 @@ from preflight_rag.conversation.antecedents import (
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
 from preflight_rag.conversation.counterparts import with_counterpart
-from preflight_rag.conversation.relative_years import with_years
+from preflight_rag.conversation.relative_years import stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.schema import EarlierState
@@ -118,9 +119,10 @@ _TITLE = re.compile(r"^(?:Mr|Ms|Mrs|Miss|Dr|Prof)\.? ")
 _NO_PERSON = re.compile(
     r"\b(?:Chief|Chair\w*|Executive|Officer|President|Vice|Board|Director\w*|Company|Committee|Inc|Corporation|Bank|Group"
     r"|University|Street|New|The|This|January|February|March|April|May|June|July|August|September|October|November"
-    r"|December|Fiscal|Annual|Division|Beauty|Foods)\b"
+    r"|December|Fiscal|Annual|Division|Beauty|Foods|United|States|Congress|Senate|Constitution)\b"
 )
 """Words of offices, firms, places and dates, which are capitalised as names of people are."""
+_OWNED_NAME = re.compile(r"['’]s? [A-Z]")
 _COMPANY = re.compile(r",? (?:Inc|Corp|Ltd|LLC|plc|Co)\b|’s? (?:Board|Company)\b")
 _AT_AN_OCCASION = re.compile(
     r"(?P<state>who(?:['’]s| is| are| was| were) (?:not |also |else )?(?:absent|present|there|missing|excused|invited"
@@ -262,6 +264,15 @@ _WHO_DID = re.compile(
 _YEAR_BEHIND = re.compile(
     r" (?:in|during|for) (?:the )?(?:year )?(?:19|20)\d\d(?:[-/]\d{2,4})?$| (?:now|today|currently)$", re.I
 )
+_HOLDER = re.compile(
+    rf"(?:(?:and|but|so) )?who(?:['’]s| is| was| are| were)(?: currently| then)?(?: (?:the|our|your))?"
+    rf"(?: (?!(?:{_PREPOSITIONS}|the|an?|its?|that|when|if)\b)[\w'’-]+){{1,4}}",
+    re.I,
+)
+_WHICH_IS = re.compile(
+    r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})", re.I
+)
+"""A question for the kind of a thing that it names: "Which release was Hamm"."""
 _COMMON_NAME = re.compile(
     r"(?:Club|Fund|Company|Board|Committee|Society|Trust|Trustees|Museum|Council|College|School|Association|Bank|Group"
     r"|Church|Parish|Estate|University|Hospital|Library|Foundation|Department|Ministry|Landlord|Tenant|Customer"
@@ -271,7 +282,7 @@ _COMMON_NAME = re.compile(
 _THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 
 
-def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
+def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = "") -> str:
     """Return the message as a question that can be understood without the questions before it.
 
     A clause that refers back ("why do they differ?") is appended to the question that it refers to and to the clause
@@ -282,23 +293,32 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
         message: The user's message.
         earlier: The questions before it, oldest first.
         people: The people named in the answer to the last of them.
+        year: The year of which that answer speaks, for "then"; "" if there is none.
     """
     core, clause, spoken = "", "", ""
+    whole: list[str] = []
     turns = with_years([" ".join(text.split()) for text in [*earlier, message]])
     for place, turn in enumerate(turns):
+        if place:
+            whole.append(spoken if "? " not in spoken else turns[place - 1])
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
         turn = _with_office(_with_own_name(turn), turns[:place])
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         is_named = False
-        if is_last and (named := _named(turn, clause or core, people, turns[: place - 1])) != turn:
-            turn, is_named = _with_setting(named, clause or core), True
+        if is_last and (named := _named(turn, clause or core, people, whole[:-1])) != turn:
+            is_of_before = _asks_a_holder(clause or core)  # its year is not that of the thing spoken of before
+            turn, is_named = (named if is_of_before else _with_setting(named, clause or core)), True
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
         if is_named and rest != turn and _CLAUSE.match(rest):
             turn = rest = f"{rest[:1].upper()}{rest[1:]}"  # readers by rule know no "And how much" as a question
         is_office = _OFFICE.match(rest) is not None
-        if (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
+        if place and place == len(turns) - 1 and (stem := stem_of_then(rest)):
+            is_whole, turn = _in_year(stem, rest, year, clause or core)
+            core, clause = (turn, "") if is_whole else (core, turn)
+            spoken = f"{core} {clause}".strip()
+        elif (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
             core, clause, spoken = owned, "", owned
         elif is_office:
             core, clause, spoken = rest, "", rest
@@ -308,6 +328,8 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
             or (_stands_alone(rest) and not (rest != turn and _names_subject(rest)))
         ):
             core, clause, spoken = turn, "", turn
+        elif back := _replaced_before(clause or core, rest, whole):
+            core, clause, spoken = back, "", back
         elif completed := _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
             spoken = f"{core} {clause}".strip()
@@ -318,6 +340,40 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
             core, clause = (core, replaced) if clause else (replaced, "")
             spoken = f"{core} {clause}".strip()
     return _TWO_YEARS.sub(r"\1", spoken)
+
+
+def _in_year(stem: str, message: str, year: str, question: str) -> tuple[bool, str]:
+    """Return whether a question with "then" is whole with the year in its place, and the question with it.
+
+    Args:
+        stem: The question without "then".
+        message: The question as it was typed.
+        year: The year that is meant; "" if it is unknown, so that the question leans on the one before.
+        question: The question before it.
+    """
+    if not year:
+        return False, message
+    owned = _with_owner(stem, question) if _OFFICE.match(stem) else ""
+    is_whole = owned != "" or (_stands_alone(stem) and not _PRONOUN.search(stem))
+    return is_whole, f"{(owned or stem).rstrip(' ?.!')} in {year}?"
+
+
+def _asks_a_holder(question: str) -> bool:
+    """Return whether a question asks for a person and names no thing that "it" could mean: "Who was the captain?"."""
+    stem = question.rstrip(" ?.!")
+    return _HOLDER.fullmatch(_YEAR_BEHIND.sub("", stem_of_then(stem) or stem)) is not None
+
+
+def _replaced_before(question: str, fragment: str, before: Sequence[str]) -> str:
+    """Return the last question about a thing with a name in the place of its own; "" if the question before is one.
+
+    After "When was Hamm released?" and "Who was the leader then?", "And Potato?" is another release.
+    """
+    is_name = fragment[:1].isupper() and _CLAUSE.match(fragment) is None and role_in(f"the {fragment}") == ""
+    if not is_name or _PERSON_NAME.fullmatch(fragment.rstrip(" ?.!")) or not _asks_a_holder(question):
+        return ""
+    last = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if not _asks_a_holder(turn)), "")
+    return _replaced(last, fragment) if last and len(_names_in(last)) > 0 else ""
 
 
 def _with_own_name(message: str) -> str:
@@ -438,7 +494,7 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     if (acted := with_actor(message, question)) is not None:
         return acted or message
     found = _thing_meant(message, thing, question)
-    if not found and (names_nothing(question) or has_no_subject(question)):
+    if not found and (names_nothing(question) or has_no_subject(question) or _asks_a_holder(question)):
         found = _thing_before(message, thing, before)
     return _put(message, thing, found)
 
@@ -450,7 +506,7 @@ def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -
     """
     is_one = pronoun[0].lower() in ("it", "its")
     for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
-        if not (names_nothing(turn) or has_no_subject(turn)):
+        if not (names_nothing(turn) or has_no_subject(turn) or _asks_a_holder(turn)):
             # "When was it?" asks for what happened, and not for the thing that it happened to.
             is_event = re.match(r"what happened\b", turn, re.I) and _OF_AN_EVENT.fullmatch(message.rstrip(" ?.!"))
             return "" if is_event or not is_one else _thing_meant(message, pronoun, turn)
@@ -487,6 +543,9 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
         return what_it_means(subject["subject"], message) if is_one else subject["subject"]
     if not is_one:
         return ""
+    kind = _WHICH_IS.fullmatch(question.rstrip(" ?.!"))
+    if kind and kind["subject"] in own and kind["subject"] not in people:
+        return kind["subject"]
     firms = [name for name in own if name not in people]
     if document := document_of(question, message):
         return document
@@ -513,6 +572,8 @@ def _may_be_person(name: str, question: str, message: str) -> bool:
         return True
     if not _PERSON_NAME.fullmatch(name) or _NO_PERSON.search(name) or _COMPANY.search(question):
         return False
+    if _OWNED_NAME.search(name):
+        return False  # "Chip's Challenge" is what somebody has
     is_firm = _OF_A_FIRM.match(_LEAD_IN.sub("", message, count=1)) is not None
     return not (is_firm or acts_as_thing(name, question))
 
@@ -591,7 +652,7 @@ def _person_of(question: str, people: Sequence[str]) -> str:
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
         return named[0] if len(named) == 1 else ""
-    if not known and not named and not _WHO.match(question):
+    if not known and not _WHO.match(question) and (not named or means_anybody(question)):
         return role_in(question)
     return known[0] if len(known) == 1 else ""
 

@@ -46,14 +46,14 @@ def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
 
     A search for such a message would only lead to the last answer again. "And in fiscal 2021?" has content words, and
     "where?", of which a whole question was made, may be answered by the same quote. So may "why?" if the quote gives a
-    reason.
+    reason, and "How old must he be?", which is the question about a senator again.
 
     Args:
         message: The follow-up as it was typed.
         asked: The standalone question made from it.
         earlier: The last answer.
     """
-    if not frozenset(words(message)) <= frozenset(words(earlier["question"])):
+    if asked == earlier["question"] or not frozenset(words(message)) <= frozenset(words(earlier["question"])):
         return False
     quote = earlier["citations"][0]["quote"] if earlier["citations"] else ""
     is_reason = _ASKS_WHY.search(message) is not None and _REASON.search(quote) is not None
