@@ -71,7 +71,7 @@ _THING_NAMED = re.compile(rf"(?:(?P<preposition>of|for|about) )?(?P<thing>{_WORD
 _BEHIND_OF = re.compile(rf"(?P<before>.*\b(?P<link>of|for)) (?P<thing>{_WORDS})")
 _OWNS = re.compile(rf"(?P<before>(?:[Ww]hat|[Hh]ow [a-z]+)(?: is| are| was| were)) (?P<thing>{_WORDS})(?=['’]s? [a-z])")
 _ACTS = re.compile(
-    rf"(?P<before>(?:[Ww]hat|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen) (?:does|do|did|can|should)) (?P<thing>{_WORDS})"
+    rf"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){{0,3}}?|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen) (?:does|do|did|can|should)) (?P<thing>{_WORDS})"
     r"(?= (?:cost|weigh|take|last|need|have|mean|give|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
 )
 _PLURAL = re.compile(r"(?<![sui])s$")
@@ -122,7 +122,7 @@ def _with_thing(question: str, fragment: str) -> str:
     quality of the thing, as the weight of chain mail is.
     """
     new = _THING_NAMED.fullmatch(fragment)
-    if new is None or _NO_COUNTERPART.search(new["thing"]) or QUANTITY.search(new["thing"]):
+    if new is None or not names_a_thing(fragment):
         return ""
     old = _BEHIND_OF.fullmatch(question) or _OWNS.match(question) or _ACTS.match(question)
     if old is None or _NO_COUNTERPART.search(old["thing"]) or new["thing"] == old["thing"]:
@@ -134,6 +134,12 @@ def _with_thing(question: str, fragment: str) -> str:
     if new["preposition"] in ("of", "for") and link and link != new["preposition"]:
         return ""
     return f"{old['before']} {new['thing']}{question[old.end() :]}?"
+
+
+def names_a_thing(fragment: str) -> bool:
+    """Return whether a fragment names a kind of thing, without an article, and no quality or time: "leather armor"."""
+    named = _THING_NAMED.fullmatch(fragment)
+    return named is not None and not (_NO_COUNTERPART.search(named["thing"]) or QUANTITY.search(named["thing"]))
 
 
 def _with_edition(question: str, year: str) -> str:

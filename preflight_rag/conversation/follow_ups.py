@@ -20,7 +20,7 @@ from preflight_rag.conversation.antecedents import (
     with_actor,
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
-from preflight_rag.conversation.counterparts import with_counterpart
+from preflight_rag.conversation.counterparts import names_a_thing, with_counterpart
 from preflight_rag.conversation.relative_years import stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
@@ -930,6 +930,16 @@ def new_names(message: str) -> list[str]:
     topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
     names = _names_in(rest if clause else f"and {rest}")
     return [*names, *YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
+
+
+def new_subject(message: str) -> str:
+    """Return what a fragment puts in the place of what was spoken of, "Potato" of "What about Potato?"; "" for none."""
+    rest = _LEAD_IN.sub("", message, count=1).strip(" ?.!")
+    if rest == message.strip(" ?.!") or not rest or _CLAUSE.match(rest):
+        return ""
+    bare = re.sub(r"^(?:of|for|about) ", "", rest)
+    is_name = all(word[:1].isupper() for word in bare.split()) and not _is_day(bare) and bool(words(bare))
+    return bare if is_name or names_a_thing(bare) else ""
 
 
 def points_nowhere(question: str) -> bool:

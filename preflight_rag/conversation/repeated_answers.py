@@ -41,6 +41,25 @@ def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str
     return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
 
 
+def without_old_subject(subject: str, citations: Sequence[Citation], earlier: EarlierState) -> list[Citation]:
+    """Return the citations without the last answer's quotes that do not name the subject which a follow-up put in.
+
+    The line of chain mail was shown for chain mail, and is no answer to "What about leather armor?".
+
+    Args:
+        subject: The new subject.
+        citations: The answer's citations.
+        earlier: The last answer.
+    """
+    terms = frozenset(words(subject)) - STOP_WORDS
+    shown = {" ".join(citation["quote"].split()) for citation in earlier["citations"]}
+    return [
+        each
+        for each in citations
+        if " ".join(each.quote.split()) not in shown or terms.issubset(words(f"{each.title} {each.quote}"))
+    ]
+
+
 def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
     """Return whether a follow-up, such as "and why?", has no content word of its own.
 
