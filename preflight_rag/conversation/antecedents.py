@@ -56,7 +56,8 @@ _ROLE = (
     r"|applicant|candidate|accountant|auditor|assessor|consultant|researcher|scientist|patient|donor|visitor|customer"
     r"|client|guest|captain|skipper|pilot|driver|passenger|builder|plumber|electrician|carpenter|gardener|coach"
     r"|player|referee|vicar|priest|bishop|policeman|policewoman|librarian|archivist|apprentice|interviewer|senator"
-    r"|representative(?! samples?)|congressman|congresswoman|governor|ambassador|chancellor|delegate|councillor)"
+    r"|representative(?! samples?)|congressman|congresswoman|governor|ambassador|chancellor|delegate|councillor"
+    r"|leader)"
 )
 ROLE_PHRASE = re.compile(
     rf"\b(?P<article>the|an?|each|every) (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I
@@ -325,10 +326,20 @@ def acts_as_thing(name: str, question: str) -> bool:
     return _OF_A_THING.search(question.replace(name, "@")) is not None
 
 
+_ANYBODY = re.compile(
+    r"\b(?:must|may|can|should|shall|does|did|will|would|could) (?P<who>(?:the|an?|each|every)(?: [a-z-]+)? "
+    r"(?:member|resident|student|pensioner|adult|child|teenager|trainee|citizen|parent|man|woman|boy|girl|user|borrower"
+    r"|lodger|worker|rider|runner|swimmer|holder))"
+    r" (?:be|have|get|give|pay|need|take|use|do|wait|leave|become|vote|borrow|bring|return|work|live|wear|ask|apply)\b",
+    re.I,
+)
+"""Somebody of whom rules speak: "How much notice must a member give?"."""
+
+
 def means_anybody(question: str) -> bool:
     """Return whether the people whom a question calls by a role are nobody known: "How old must a senator be?"."""
     articles = {match["article"].casefold() for match in ROLE_PHRASE.finditer(question)}
-    return bool(articles) and "the" not in articles
+    return "the" not in articles if articles else _ANYBODY.search(question) is not None
 
 
 def role_in(question: str) -> str:
@@ -339,7 +350,7 @@ def role_in(question: str) -> str:
     phrases = list(ROLE_PHRASE.finditer(question))
     known = [match for match in phrases if match["article"].casefold() == "the"]
     found = {match[0].casefold(): match[0] for match in known or phrases}
-    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question)):
+    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question) or _ANYBODY.search(question)):
         return clause["who"]
     return next(iter(found.values())) if len(found) == 1 else ""
 

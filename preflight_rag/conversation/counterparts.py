@@ -67,17 +67,20 @@ _PAID = re.compile(r"\b(?:pay|pays|paid|costs?|charged?|owes?|books?|brings?|buy
 """What somebody does for others: in "What does a member pay?", "and for a guest?" leaves the member."""
 _LITTLE = r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|all|each|any|some|no|not|it|they|we|you|and|or|to)\b)"
 _WORDS = rf"{_LITTLE}[a-z-]+(?: {_LITTLE}[a-z-]+){{0,2}}"
-_THING_NAMED = re.compile(rf"(?:(?P<preposition>of|for|about) )?(?P<thing>{_WORDS})")
+_THING_NAMED = re.compile(rf"(?:(?P<preposition>of|for|about) )?(?P<thing>(?:an? )?{_WORDS})")
 _BEHIND_OF = re.compile(rf"(?P<before>.*\b(?P<link>of|for)) (?P<thing>{_WORDS})")
 _OWNS = re.compile(rf"(?P<before>(?:[Ww]hat|[Hh]ow [a-z]+)(?: is| are| was| were)) (?P<thing>{_WORDS})(?=['’]s? [a-z])")
+_WITH_ARTICLE = rf"(?:an? )?{_WORDS}"
 _ACTS = re.compile(
-    rf"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){{0,3}}?|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen) (?:does|do|did|can|should)) (?P<thing>{_WORDS})"
-    r"(?= (?:cost|weigh|take|last|need|have|mean|give|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
+    rf"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){{0,3}}?|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen) (?:does|do|did|can|should)) (?P<thing>{_WITH_ARTICLE})"
+    r"(?= (?:cost|weigh|take|last|need|have|mean|give|get|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
 )
+_ARTICLE = re.compile(r"an? ")
+_VERSION = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){1,3}(?![\w.]|\.\d)")
+_VERSION_NAMED = re.compile(rf"(?:(?:in|for|of|with|version) )?(?P<new>{_VERSION.pattern})")
 _PLURAL = re.compile(r"(?<![sui])s$")
 _NO_COUNTERPART = re.compile(
     r"\b(?:in|of|for|at|on|with|after|during|among|from|under|to|by|without|than|if|when|where|who|what|why|how)\b"
-    r"|(?:tion|sion|ment|ness|ity|ance|ence|ency|ancy|sis|ing|age|ture|ship|th|cy)s?$"
     r"|\b(?:symptoms?|effects?|risks?|causes?|signs?|stages?|types?|kinds?|benefits?|advantages?|drawbacks?|limits?|rules?"
     r"|colou?rs?|periods?|delivery|names?|dates?|times?|hours?|days?|weeks?|months?|years?|mornings?|afternoons?|evenings?|nights?"
     r"|weekdays?|weekends?|holidays?|summer|winter|spring|autumn|today|tomorrow|yesterday|now|then|later|others?|else"
@@ -87,6 +90,8 @@ _NO_COUNTERPART = re.compile(
     re.I,
 )
 """Fragments that name no other thing of the kind asked about: a quality of it, a time, or people it is for."""
+_QUALITY = re.compile(r"(?:tion|sion|ment|ness|ity|ance|ence|ency|ancy|sis|ing|age|ture|ship|th|cy)s?$")
+"""Ends of nouns that are a quality, or part, of another thing, unless an article makes one thing of them."""
 
 
 def with_counterpart(question: str, fragment: str) -> str:
@@ -98,6 +103,10 @@ def with_counterpart(question: str, fragment: str) -> str:
     """
     if edition := _EDITION.fullmatch(fragment):
         return _with_edition(question, edition["year"])
+    if version := _VERSION_NAMED.fullmatch(fragment):
+        old = list(_VERSION.finditer(question))
+        is_one = len(old) == 1 and old[0][0] != version["new"]
+        return f"{question[: old[0].start()]}{version['new']}{question[old[0].end() :]}?" if is_one else ""
     if (match := _FRAGMENT.fullmatch(fragment)) is not None:
         new = re.sub(r"^non ", "non-", match["new"].casefold())
         if replaced := _with_group(question, new, match["noun"] or "") or _with_kind(question, new):
@@ -124,8 +133,10 @@ def _with_thing(question: str, fragment: str) -> str:
     new = _THING_NAMED.fullmatch(fragment)
     if new is None or not names_a_thing(fragment):
         return ""
-    old = _BEHIND_OF.fullmatch(question) or _OWNS.match(question) or _ACTS.match(question)
-    if old is None or _NO_COUNTERPART.search(old["thing"]) or new["thing"] == old["thing"]:
+    is_bare = _ARTICLE.match(new["thing"]) is None
+    of_kind = (_BEHIND_OF.fullmatch(question) or _OWNS.match(question)) if is_bare else None
+    old = of_kind or _ACTS.match(question)
+    if old is None or _is_quality(old["thing"]) or new["thing"] == old["thing"]:
         return ""
     # "The treatment of dengue? And vaccines?": several things are seldom the counterpart of one.
     if bool(_PLURAL.search(new["thing"])) != bool(_PLURAL.search(old["thing"])):
@@ -139,7 +150,13 @@ def _with_thing(question: str, fragment: str) -> str:
 def names_a_thing(fragment: str) -> bool:
     """Return whether a fragment names a kind of thing, without an article, and no quality or time: "leather armor"."""
     named = _THING_NAMED.fullmatch(fragment)
-    return named is not None and not (_NO_COUNTERPART.search(named["thing"]) or QUANTITY.search(named["thing"]))
+    return named is not None and not _is_quality(named["thing"]) and QUANTITY.search(named["thing"]) is None
+
+
+def _is_quality(thing: str) -> bool:
+    """Return whether a word or two are a quality of something, a time, or people, rather than a kind of thing."""
+    is_bare = _ARTICLE.match(thing) is None
+    return _NO_COUNTERPART.search(thing) is not None or (is_bare and _QUALITY.search(thing) is not None)
 
 
 def _with_edition(question: str, year: str) -> str:

@@ -43,7 +43,7 @@ _CLAUSE = re.compile(
 _DEFINITION = re.compile(r"(?:(?:what|who|where)(?:['’]s| is| are| was| were)|define|explain|describe) (?!the\b)", re.I)
 _PRONOUN = re.compile(
     r"\b(?:its?|they|them|their|theirs|he|she|his|hers?|him|this|these|those|itself|themselves)\b"
-    r"|\b(?:is|was|does|did|about|like|than|why) that\b|\bthere\W*$"
+    r"|\b(?:is|was|does|did|about|like|than|why) that\b|\b(?:for|of|with|against) that\W*$|\bthere\W*$"
     r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
     re.I,
 )
@@ -269,6 +269,21 @@ _HOLDER = re.compile(
     rf"(?: (?!(?:{_PREPOSITIONS}|the|an?|its?|that|when|if)\b)[\w'’-]+){{1,4}}",
     re.I,
 )
+_WHICH_ONE = re.compile(
+    r"(?:which|what) (?:[a-z-]+ ){1,2}?(?:has|had|uses|used|won|costs|cost|took|takes|got|gets|sold|sells|holds|held|"
+    r"needs|needed|\w{3,20}ed) (?:the|an?|no|any|more|most|least|fewer|less)\b",
+    re.I,
+)
+"""A question for one of several things by what it did or has: "Which house used the most heat?"."""
+_WHAT_IS = re.compile(
+    r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
+    r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|included)$)[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed))"
+    r"(?: (?:called|named))?",
+)
+"""A question for what a single word means: "What is chrony?"."""
+_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b.*$", re.I)
+"""The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
+_SAYS_IT = re.compile(r"^(?:(?:and|but|so) )?(?:[a-z]+ ){0,4}?it (?!is\b|was\b)[a-z]", re.I)
 _WHICH_IS = re.compile(
     r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})", re.I
 )
@@ -315,7 +330,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
             turn = rest = f"{rest[:1].upper()}{rest[1:]}"  # readers by rule know no "And how much" as a question
         is_office = _OFFICE.match(rest) is not None
         if place and place == len(turns) - 1 and (stem := stem_of_then(rest)):
-            is_whole, turn = _in_year(stem, rest, year, clause or core)
+            is_whole, turn = _in_year(stem, turn, year, clause or core)
             core, clause = (turn, "") if is_whole else (core, turn)
             spoken = f"{core} {clause}".strip()
         elif (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
@@ -359,9 +374,10 @@ def _in_year(stem: str, message: str, year: str, question: str) -> tuple[bool, s
 
 
 def _asks_a_holder(question: str) -> bool:
-    """Return whether a question asks for a person and names no thing that "it" could mean: "Who was the captain?"."""
+    """Return whether a question asks only who held an office at a time: "Who was the captain then?"."""
     stem = question.rstrip(" ?.!")
-    return _HOLDER.fullmatch(_YEAR_BEHIND.sub("", stem_of_then(stem) or stem)) is not None
+    bare = stem_of_then(stem) or _YEAR_BEHIND.sub("", stem)
+    return bare != stem and _HOLDER.fullmatch(bare) is not None
 
 
 def _replaced_before(question: str, fragment: str, before: Sequence[str]) -> str:
@@ -479,7 +495,8 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
         found = _person_of(question, people) or _person_before(question, people, before)
-        return _put(message, person, found or _holder(question, people))
+        is_office = found != "" and re.search(rf"\bthe {re.escape(found)}\b", question) is not None
+        return _put(message, person, f"the {found}" if is_office else found or _holder(question, people))
     if noun := bare_noun(message):
         # What is repaired is what "it" means where somebody asks whether it was.
         asked = "Was it repaired?"
@@ -494,9 +511,15 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     if (acted := with_actor(message, question)) is not None:
         return acted or message
     found = _thing_meant(message, thing, question)
-    if not found and (names_nothing(question) or has_no_subject(question) or _asks_a_holder(question)):
+    if not found and _is_of_the_thing_before(question):
         found = _thing_before(message, thing, before)
     return _put(message, thing, found)
+
+
+def _is_of_the_thing_before(question: str) -> bool:
+    """Return whether a question names no thing of its own, so that "it" is still what was spoken of before it."""
+    says_it = _SAYS_IT.search(question) is not None and not _names_antecedent(question)
+    return names_nothing(question) or has_no_subject(question) or _asks_a_holder(question) or says_it
 
 
 def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -> str:
@@ -506,7 +529,7 @@ def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -
     """
     is_one = pronoun[0].lower() in ("it", "its")
     for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
-        if not (names_nothing(turn) or has_no_subject(turn) or _asks_a_holder(turn)):
+        if not _is_of_the_thing_before(turn):
             # "When was it?" asks for what happened, and not for the thing that it happened to.
             is_event = re.match(r"what happened\b", turn, re.I) and _OF_AN_EVENT.fullmatch(message.rstrip(" ?.!"))
             return "" if is_event or not is_one else _thing_meant(message, pronoun, turn)
@@ -527,6 +550,12 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
     is_one = pronoun[0].lower() in ("it", "its")
     question = _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question)
+    if is_one and _WHICH_ONE.match(question):
+        return ""  # "Which house used the most heat?": it may be the house, whose name is in the answer
+    if is_one and (kind := _WHAT_IS.fullmatch(_OF_ITSELF.sub("", question.rstrip(" ?.!")))):
+        return "" if suits_no_thing(message) else kind["subject"]
+    if _SAYS_IT.search(question):
+        return ""  # "Does it work on Windows?" speaks of what was spoken of before, and of no Windows
     subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME and not _is_common(name, question)]
@@ -554,7 +583,8 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     spoken_of = "" if suits_no_thing(message) else thing_of(question, own, sure)
     if spoken_of and all(name in spoken_of for name in firms):
         return what_it_means(spoken_of, message)
-    return firms[0] if len(firms) == 1 == len(own) and not asks_who else ""
+    is_sure = len(firms) == 1 == len(own) and not asks_who and not _is_day(firms[0])
+    return firms[0] if is_sure else ""
 
 
 def _is_common(name: str, question: str) -> bool:
