@@ -43,7 +43,7 @@ _CLAUSE = re.compile(
 _DEFINITION = re.compile(r"(?:(?:what|who|where)(?:['’]s| is| are| was| were)|define|explain|describe) (?!the\b)", re.I)
 _PRONOUN = re.compile(
     r"\b(?:its?|they|them|their|theirs|he|she|his|hers?|him|this|these|those|itself|themselves)\b"
-    r"|\b(?:is|was|does|did|about|like|than|why) that\b|\b(?:for|of|with|against) that\W*$|\bthere\W*$"
+    r"|\b(?:is|was|does|did|about|like|than|why) that\b|\bthere\W*$"
     r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
     re.I,
 )
@@ -281,11 +281,21 @@ _WHAT_IS = re.compile(
     r"(?: (?:called|named))?",
 )
 """A question for what a single word means: "What is chrony?"."""
+_BARE_SUBJECT_ACTS = re.compile(
+    r"(?:(?i:how|why|when|where|what|how (?:long|much|often)) )?"
+    r"(?:(?i:does|did|can|will|could) (?P<acts>{0}) [a-z]{{2,20}}(?: (?:in|on|for|with|at|from|to|under|by|as)\b .+)?"
+    r"|(?i:is|was) (?P<is_done>{0}) (?:[a-z]{{2,20}}ed|made|built|written|called|given|held|kept|sold|known))".format(
+        r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
+        r"|(?:any|some|every|no)(?:one|body|thing)\b)[a-z][\w-]{1,30}(?<!ing)"
+    )
+)
+"""A question about what a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
 _OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b.*$", re.I)
 """The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
 _SAYS_IT = re.compile(r"^(?:(?:and|but|so) )?(?:[a-z]+ ){0,4}?it (?!is\b|was\b)[a-z]", re.I)
 _WHICH_IS = re.compile(
-    r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})", re.I
+    r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
+    re.I,
 )
 """A question for the kind of a thing that it names: "Which release was Hamm"."""
 _COMMON_NAME = re.compile(
@@ -552,6 +562,7 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     question = _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question)
     if is_one and _WHICH_ONE.match(question):
         return ""  # "Which house used the most heat?": it may be the house, whose name is in the answer
+    question = re.sub(r" (?:for|of|with) (?:that|this|them|it)(?=\W*$)", "", question)
     if is_one and (kind := _WHAT_IS.fullmatch(_OF_ITSELF.sub("", question.rstrip(" ?.!")))):
         return "" if suits_no_thing(message) else kind["subject"]
     if _SAYS_IT.search(question):
@@ -576,6 +587,10 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     if kind and kind["subject"] in own and kind["subject"] not in people:
         return kind["subject"]
     firms = [name for name in own if name not in people]
+    bare = _BARE_SUBJECT_ACTS.fullmatch(question.rstrip(" ?.!"))
+    word = (bare["acts"] or bare["is_done"]) if bare else ""
+    if word and not _PLURAL.fullmatch(word) and not suits_no_thing(message):
+        return word
     if document := document_of(question, message):
         return document
     # A name that may be a firm's may be meant beside the thing.
@@ -960,6 +975,20 @@ def new_names(message: str) -> list[str]:
     topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
     names = _names_in(rest if clause else f"and {rest}")
     return [*names, *YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
+
+
+def may_mean_several(message: str, asked: str, before: str) -> bool:
+    """Return whether "it" may be the one of several things that the question before asks for, or another thing.
+
+    "How much did it use?" after "Which house used the most heat?" means a house that only the answer names.
+
+    Args:
+        message: The message as it was typed.
+        asked: The standalone question made from it.
+        before: The question before it.
+    """
+    is_behind = asked != before and asked.startswith(before)
+    return is_behind and _WHICH_ONE.match(before) is not None and _THING.search(message) is not None
 
 
 def new_subject(message: str) -> str:

@@ -86,7 +86,8 @@ _YEARS = re.compile(r"\b(?P<how>in|from|since|after|before|of) (?:the year )?(?P
 _BY = re.compile(r"\b(?:by|from) (?P<author>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4})\s*$")
 _JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]{1,200}+)$")
 _POINTER = re.compile(
-    r"\b(?:it|this|that|them|these|those)\b(?: (?:first|originally|initially|last|actually|finally|also))?", re.IGNORECASE
+    r"\b(?:it|this|that|them|these|those)\b(?: (?:first|originally|initially|last|actually|finally|also))?",
+    re.IGNORECASE,
 )
 
 _A = (

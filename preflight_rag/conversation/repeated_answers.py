@@ -15,6 +15,8 @@ from preflight_rag.text.words import STOP_WORDS, words
 MOST_QUOTES = 3
 """Quotes that are shown of a repeated answer; a guess."""
 _ASKS_WHY = re.compile(r"\b(?:why|how come|for what reason)\b", re.I)
+_LABEL_AT_END = re.compile(r"\b[a-z]+ (?:[A-Z]|\d{1,4}[A-Za-z]?)(?=\W*$)")
+"""A thing that a letter or a number tells from others, which are no words of the index: "house A"."""
 _REASON = re.compile(r"\b(?:because|owing to|due to|in order to|so that|on (?:the )?grounds of|therefore)\b", re.I)
 
 
@@ -72,6 +74,9 @@ def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
         asked: The standalone question made from it.
         earlier: The last answer.
     """
+    label = _LABEL_AT_END.search(message)
+    if label and label[0] not in earlier["question"]:
+        return False
     if asked == earlier["question"] or not frozenset(words(message)) <= frozenset(words(earlier["question"])):
         return False
     quote = earlier["citations"][0]["quote"] if earlier["citations"] else ""

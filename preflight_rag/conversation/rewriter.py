@@ -119,9 +119,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         speller = self._speller()
         return speller is not None and bool(speller.suspects(message))
 
-    def _by_rules(
-        self, message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = ""
-    ) -> Rewrite:
+    def _by_rules(self, message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = "") -> Rewrite:
         # The speller's words are English ones: it would make "warren" of "waren".
         """Return the rewrite of a message by rules, without a model."""
         speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
@@ -251,7 +249,11 @@ async def standalone_question(
     rewriter = QueryRewriter(library, reader=reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed)
     questions = _understood_questions([past.message for past in history], known)
     reply = await rewriter.rewritten(
-        message, [*read, *(sources_note(earlier) if read else [])], questions, people_of(earlier), year_spoken_of(earlier)
+        message,
+        [*read, *(sources_note(earlier) if read else [])],
+        questions,
+        people_of(earlier),
+        year_spoken_of(earlier),
     )
     documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
     return reply, files or [documents[n] for n in named if documents.get(n)]
