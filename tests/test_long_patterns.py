@@ -70,7 +70,7 @@ EXAMPLES = [
     ("conversation.antecedents._OWNER_FIRST", "the figurehead's condition", "the figurehead", "fullmatch"),
     ("conversation.antecedents._OF_A_PERSON", "What did @ find in March", "How many stores did @ close"),
     ("conversation.antecedents._PARTICIPLE", "moved", "shed", "fullmatch"),
-    ("conversation.antecedents._ROLE_PHRASE", "did the conservator say", "did the radiator leak"),
+    ("conversation.antecedents.ROLE_PHRASE", "did the conservator say", "did the radiator leak"),
     ("conversation.antecedents._SUBJECT_OF_CLAUSE", "did the diver find when she dived", "did the diver find the bell"),
     ("conversation.antecedents._TIME_AT_END", "Who came last year", "Who came with the horse"),
     ("conversation.antecedents._NO_THING", "when did it happen", "why did it crack"),

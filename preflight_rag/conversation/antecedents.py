@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _ENDS = (
     r"(?:in|of|for|at|on|with|after|before|during|among|from|under|to|by|about|into|over|per|through|between|without"
@@ -250,6 +251,37 @@ def refers_within(question: str) -> bool:
     return has_name or bool(phrases) or any(_PLURAL_NOUN.fullmatch(each) for each in first.split()[1:])
 
 
+_WHICH_ONE = re.compile(
+    r"(?:which|what) (?:[a-z-]+ ){1,2}?(?:has|had|uses|used|won|costs|cost|took|takes|got|gets|sold|sells|holds|held"
+    r"|needs|needed|\w{3,20}ed) (?:the|an?|no|any|more|most|least|fewer|less)\b",
+    re.I,
+)
+"""A question for one of several things by what it did or has: "Which house used the most heat?"."""
+_WHAT_IS = re.compile(
+    r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
+    r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|included)$)"
+    r"[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed))(?: (?:called|named))?"
+)
+"""A question for what a single word means: "What is chrony?"."""
+_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b.*$", re.I)
+"""The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
+_WORD = (
+    r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
+    r"|(?:any|some|every|no)(?:one|body|thing)\b)[a-z][\w-]{1,30}(?<!ing)"
+)
+_WORD_ACTS = re.compile(
+    rf"(?:(?i:how|why|when|where|what|how (?:long|much|often)) )?(?:(?i:does|did|can|will|could) (?P<acts>{_WORD})"
+    r" [a-z]{2,20}(?: (?:in|on|for|with|at|from|to|under|by|as)\b .+)?"
+    rf"|(?i:is|was) (?P<is_done>{_WORD}) (?:[a-z]{{2,20}}ed|made|built|written|called|given|held|kept|sold|known))"
+)
+"""What a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
+_WHICH_IS = re.compile(
+    r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
+    re.I,
+)
+"""A question for the kind of a thing that it names: "Which release was Hamm"."""
+
+
 def names_nothing(question: str) -> bool:
     """Return whether a question is about what was just spoken of, without naming it: "Was anybody hurt?"."""
     return _NAMES_NOTHING.fullmatch(question.strip(" ?.!")) is not None
@@ -418,6 +450,29 @@ def _is_people(thing: str) -> bool:
     """Return whether a phrase names people, or several things, which "it" does not mean."""
     head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
     return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+
+
+def asks_which_one(question: str) -> bool:
+    """Return whether a question asks which of several things did or has something, so that "it" may be that one."""
+    return _WHICH_ONE.match(question) is not None
+
+
+def sole_subject(question: str, things: Sequence[str], message: str) -> str:
+    """Return the name or the single word that is the subject of a question, and that "it" can mean; "" for others.
+
+    In "Does chrony work on Windows?" it is chrony, and in "Which Debian release was Hamm?" it is Hamm.
+
+    Args:
+        question: The question.
+        things: The names in it that are no people.
+        message: What is asked of "it".
+    """
+    stem = question.rstrip(" ?.!")
+    if (kind := _WHICH_IS.fullmatch(stem)) and kind["subject"] in things:
+        return kind["subject"]
+    match = _WHAT_IS.fullmatch(_OF_ITSELF.sub("", stem)) or _WORD_ACTS.fullmatch(stem)
+    word = next(filter(None, match.groupdict().values()), "") if match else ""
+    return word if word and not (_PLURAL_NOUN.fullmatch(word) or suits_no_thing(message)) else ""
 
 
 def suits_no_thing(message: str) -> bool:

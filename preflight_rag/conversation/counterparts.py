@@ -65,14 +65,18 @@ _SINGULAR = {plural: singular for singular, plural in _GROUPS.items()}
 _ROLE_NAMED = re.compile(rf"(?:(?P<preposition>of|about|for) )?(?P<role>{ROLE_PHRASE.pattern})", re.I)
 _PAID = re.compile(r"\b(?:pay|pays|paid|costs?|charged?|owes?|books?|brings?|buys?)\b", re.I)
 """What somebody does for others: in "What does a member pay?", "and for a guest?" leaves the member."""
-_LITTLE = r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|all|each|any|some|no|not|it|they|we|you|and|or|to)\b)"
+_LITTLE = (
+    r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|all|each|any|some|no|not|it|they|we|you|and|or"
+    r"|to)\b)"
+)
 _WORDS = rf"{_LITTLE}[a-z-]+(?: {_LITTLE}[a-z-]+){{0,2}}"
 _THING_NAMED = re.compile(rf"(?:(?P<preposition>of|for|about) )?(?P<thing>(?:an? )?{_WORDS})")
 _BEHIND_OF = re.compile(rf"(?P<before>.*\b(?P<link>of|for)) (?P<thing>{_WORDS})")
 _OWNS = re.compile(rf"(?P<before>(?:[Ww]hat|[Hh]ow [a-z]+)(?: is| are| was| were)) (?P<thing>{_WORDS})(?=['’]s? [a-z])")
 _WITH_ARTICLE = rf"(?:an? )?{_WORDS}"
 _ACTS = re.compile(
-    rf"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){{0,3}}?|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen) (?:does|do|did|can|should)) (?P<thing>{_WITH_ARTICLE})"
+    r"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){0,3}?|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen)"
+    rf" (?:does|do|did|can|should)) (?P<thing>{_WITH_ARTICLE})"
     r"(?= (?:cost|weigh|take|last|need|have|mean|give|get|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
 )
 _ARTICLE = re.compile(r"an? ")

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from preflight_rag.conversation.antecedents import (
     acts_as_person,
     acts_as_thing,
+    asks_which_one,
     document_of,
     means_anybody,
     names_nothing,
     occasion_of,
     refers_within,
     role_in,
+    sole_subject,
     suits_no_thing,
     thing_of,
     what_it_means,
@@ -269,35 +271,9 @@ _HOLDER = re.compile(
     rf"(?: (?!(?:{_PREPOSITIONS}|the|an?|its?|that|when|if)\b)[\w'’-]+){{1,4}}",
     re.I,
 )
-_WHICH_ONE = re.compile(
-    r"(?:which|what) (?:[a-z-]+ ){1,2}?(?:has|had|uses|used|won|costs|cost|took|takes|got|gets|sold|sells|holds|held|"
-    r"needs|needed|\w{3,20}ed) (?:the|an?|no|any|more|most|least|fewer|less)\b",
-    re.I,
-)
-"""A question for one of several things by what it did or has: "Which house used the most heat?"."""
-_WHAT_IS = re.compile(
-    r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
-    r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|included)$)[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed))"
-    r"(?: (?:called|named))?",
-)
-"""A question for what a single word means: "What is chrony?"."""
-_BARE_SUBJECT_ACTS = re.compile(
-    r"(?:(?i:how|why|when|where|what|how (?:long|much|often)) )?"
-    r"(?:(?i:does|did|can|will|could) (?P<acts>{0}) [a-z]{{2,20}}(?: (?:in|on|for|with|at|from|to|under|by|as)\b .+)?"
-    r"|(?i:is|was) (?P<is_done>{0}) (?:[a-z]{{2,20}}ed|made|built|written|called|given|held|kept|sold|known))".format(
-        r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
-        r"|(?:any|some|every|no)(?:one|body|thing)\b)[a-z][\w-]{1,30}(?<!ing)"
-    )
-)
-"""A question about what a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
-_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b.*$", re.I)
-"""The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
 _SAYS_IT = re.compile(r"^(?:(?:and|but|so) )?(?:[a-z]+ ){0,4}?it (?!is\b|was\b)[a-z]", re.I)
-_WHICH_IS = re.compile(
-    r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
-    re.I,
-)
-"""A question for the kind of a thing that it names: "Which release was Hamm"."""
+"""A question of which the subject is "it", whatever else it names: "Does it work on Windows?"."""
+_POINTER_BEHIND = re.compile(r" (?:for|of|with) (?:that|this|them|it)(?=\W*$)")
 _COMMON_NAME = re.compile(
     r"(?:Club|Fund|Company|Board|Committee|Society|Trust|Trustees|Museum|Council|College|School|Association|Bank|Group"
     r"|Church|Parish|Estate|University|Hospital|Library|Foundation|Department|Ministry|Landlord|Tenant|Customer"
@@ -324,26 +300,21 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
     whole: list[str] = []
     turns = with_years([" ".join(text.split()) for text in [*earlier, message]])
     for place, turn in enumerate(turns):
-        if place:
-            whole.append(spoken if "? " not in spoken else turns[place - 1])
+        # What a fragment means is known where it made a single question of the one before.
+        whole.append(turns[place - 1] if not spoken or "? " in spoken else spoken)
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
         turn = _with_office(_with_own_name(turn), turns[:place])
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         is_named = False
-        if is_last and (named := _named(turn, clause or core, people, whole[:-1])) != turn:
-            is_of_before = _asks_a_holder(clause or core)  # its year is not that of the thing spoken of before
-            turn, is_named = (named if is_of_before else _with_setting(named, clause or core)), True
+        if is_last and (named := _resolved(turn, clause or core, people, whole[1:-1], year)) != turn:
+            turn, is_named = named, True
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
         if is_named and rest != turn and _CLAUSE.match(rest):
             turn = rest = f"{rest[:1].upper()}{rest[1:]}"  # readers by rule know no "And how much" as a question
         is_office = _OFFICE.match(rest) is not None
-        if place and place == len(turns) - 1 and (stem := stem_of_then(rest)):
-            is_whole, turn = _in_year(stem, turn, year, clause or core)
-            core, clause = (turn, "") if is_whole else (core, turn)
-            spoken = f"{core} {clause}".strip()
-        elif (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
+        if (is_office or (rest != turn and _FIGURE.match(rest))) and (owned := _with_owner(rest, clause or core)):
             core, clause, spoken = owned, "", owned
         elif is_office:
             core, clause, spoken = rest, "", rest
@@ -353,9 +324,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
             or (_stands_alone(rest) and not (rest != turn and _names_subject(rest)))
         ):
             core, clause, spoken = turn, "", turn
-        elif back := _replaced_before(clause or core, rest, whole):
-            core, clause, spoken = back, "", back
-        elif completed := _completed(clause or core, rest):
+        elif completed := _replaced_before(clause or core, rest, whole[1:]) or _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
             spoken = f"{core} {clause}".strip()
         elif _CLAUSE.match(rest) or not (replaced := _replaced(clause or core, rest)):
@@ -367,20 +336,24 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
     return _TWO_YEARS.sub(r"\1", spoken)
 
 
-def _in_year(stem: str, message: str, year: str, question: str) -> tuple[bool, str]:
-    """Return whether a question with "then" is whole with the year in its place, and the question with it.
+def _resolved(message: str, question: str, people: Sequence[str], before: Sequence[str], year: str) -> str:
+    """Return the message with names in the place of its pronouns, and the year that "then" means.
 
     Args:
-        stem: The question without "then".
-        message: The question as it was typed.
-        year: The year that is meant; "" if it is unknown, so that the question leans on the one before.
+        message: The message.
         question: The question before it.
+        people: The people named in the answer to that question.
+        before: The questions before that one, oldest first.
+        year: The year of which that answer speaks; "" if there is none.
     """
-    if not year:
-        return False, message
+    named = _named(message, question, people, before)
+    # The year of "Who was the leader in 1998?" is not that of the thing spoken of before.
+    if named != message and not _asks_a_holder(question):
+        named = _with_setting(named, question)
+    stem = stem_of_then(_LEAD_IN.sub("", named, count=1)) if year else ""
     owned = _with_owner(stem, question) if _OFFICE.match(stem) else ""
-    is_whole = owned != "" or (_stands_alone(stem) and not _PRONOUN.search(stem))
-    return is_whole, f"{(owned or stem).rstrip(' ?.!')} in {year}?"
+    is_whole = owned != "" or (stem != "" and _stands_alone(stem) and not _PRONOUN.search(stem))
+    return f"{(owned or stem).rstrip(' ?.!')} in {year}?" if is_whole else named
 
 
 def _asks_a_holder(question: str) -> bool:
@@ -436,6 +409,7 @@ def _stands_alone(text: str) -> bool:
     asked = text.rstrip(" ?.!")
     if (
         has_no_subject(text)
+        or stem_of_then(text)
         or _OF_NOTHING.match(text[:1].lower() + text[1:])
         or _ASKS_ALONE.fullmatch(asked)
         or _AT_AN_OCCASION.fullmatch(asked)
@@ -528,8 +502,13 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
 
 def _is_of_the_thing_before(question: str) -> bool:
     """Return whether a question names no thing of its own, so that "it" is still what was spoken of before it."""
-    says_it = _SAYS_IT.search(question) is not None and not _names_antecedent(question)
-    return names_nothing(question) or has_no_subject(question) or _asks_a_holder(question) or says_it
+    is_of_it = _says_it(question) and not _names_antecedent(question)
+    return names_nothing(question) or has_no_subject(question) or _asks_a_holder(question) or is_of_it
+
+
+def _says_it(question: str) -> bool:
+    """Return whether a question is about "it": "Does it work on Windows?" is about no Windows."""
+    return _SAYS_IT.search(_IMPERSONAL.sub(" ", question)) is not None
 
 
 def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -> str:
@@ -559,14 +538,9 @@ def _holder(question: str, people: Sequence[str]) -> str:
 def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
     is_one = pronoun[0].lower() in ("it", "its")
-    question = _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question)
-    if is_one and _WHICH_ONE.match(question):
-        return ""  # "Which house used the most heat?": it may be the house, whose name is in the answer
-    question = re.sub(r" (?:for|of|with) (?:that|this|them|it)(?=\W*$)", "", question)
-    if is_one and (kind := _WHAT_IS.fullmatch(_OF_ITSELF.sub("", question.rstrip(" ?.!")))):
-        return "" if suits_no_thing(message) else kind["subject"]
-    if _SAYS_IT.search(question):
-        return ""  # "Does it work on Windows?" speaks of what was spoken of before, and of no Windows
+    question = _POINTER_BEHIND.sub("", _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
+    if (is_one and asks_which_one(question)) or _says_it(question):
+        return ""
     subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME and not _is_common(name, question)]
@@ -583,14 +557,9 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
         return what_it_means(subject["subject"], message) if is_one else subject["subject"]
     if not is_one:
         return ""
-    kind = _WHICH_IS.fullmatch(question.rstrip(" ?.!"))
-    if kind and kind["subject"] in own and kind["subject"] not in people:
-        return kind["subject"]
     firms = [name for name in own if name not in people]
-    bare = _BARE_SUBJECT_ACTS.fullmatch(question.rstrip(" ?.!"))
-    word = (bare["acts"] or bare["is_done"]) if bare else ""
-    if word and not _PLURAL.fullmatch(word) and not suits_no_thing(message):
-        return word
+    if named := sole_subject(question, firms, message):
+        return named
     if document := document_of(question, message):
         return document
     # A name that may be a firm's may be meant beside the thing.
@@ -988,7 +957,7 @@ def may_mean_several(message: str, asked: str, before: str) -> bool:
         before: The question before it.
     """
     is_behind = asked != before and asked.startswith(before)
-    return is_behind and _WHICH_ONE.match(before) is not None and _THING.search(message) is not None
+    return is_behind and asks_which_one(before) and _THING.search(message) is not None
 
 
 def new_subject(message: str) -> str:

@@ -34,7 +34,8 @@ _LATER = re.compile(
 
 _THEN_ASKED = re.compile(
     r"(?P<stem>(?:(?:and|but|so) )?(?:who|what|which|how (?:many|much|old|large|big|high)|where|was|were)\b"
-    r"(?! (?:is|are|does|do|will)\b|['’]s)(?!.*\b(?:did|happen\w*)\b).*\w) (?:back )?(?:then|at (?:the|that) time|(?:in )?that year|in those days)",
+    r"(?! (?:is|are|does|do|will)\b|['’]s)(?!.*\b(?:did|happen\w*)\b).*\w)"
+    r" (?:back )?(?:then|at (?:the|that) time|(?:in )?that year|in those days)",
     re.I,
 )
 """A question for how something was in the year just spoken of: "Who was the leader then"."""
