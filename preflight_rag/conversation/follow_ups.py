@@ -350,7 +350,8 @@ def _resolved(message: str, question: str, people: Sequence[str], before: Sequen
     # The year of "Who was the leader in 1998?" is not that of the thing spoken of before.
     if named != message and not _asks_a_holder(question):
         named = _with_setting(named, question)
-    stem = stem_of_then(_LEAD_IN.sub("", named, count=1)) if year else ""
+    lead = _LEAD_IN.match(named)
+    stem = stem_of_then(named[lead.end() :] if lead else named) if year else ""
     owned = _with_owner(stem, question) if _OFFICE.match(stem) else ""
     is_whole = owned != "" or (stem != "" and _stands_alone(stem) and not _PRONOUN.search(stem))
     return f"{(owned or stem).rstrip(' ?.!')} in {year}?" if is_whole else named
@@ -962,8 +963,9 @@ def may_mean_several(message: str, asked: str, before: str) -> bool:
 
 def new_subject(message: str) -> str:
     """Return what a fragment puts in the place of what was spoken of, "Potato" of "What about Potato?"; "" for none."""
-    rest = _LEAD_IN.sub("", message, count=1).strip(" ?.!")
-    if rest == message.strip(" ?.!") or not rest or _CLAUSE.match(rest):
+    lead = _LEAD_IN.match(message)
+    rest = message[lead.end() :].strip(" ?.!") if lead else ""
+    if not rest or _CLAUSE.match(rest):
         return ""
     bare = re.sub(r"^(?:of|for|about) ", "", rest)
     is_name = all(word[:1].isupper() for word in bare.split()) and not _is_day(bare) and bool(words(bare))
