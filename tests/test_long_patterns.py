@@ -59,6 +59,7 @@ EXAMPLES = [
     ("conversation.counterparts._OWNS", "What is chain mail's weight", "What is the chain's weight", "match"),
     ("conversation.counterparts._ROLE_NAMED", "of a representative", "of a representative of the state", "fullmatch"),
     ("conversation.counterparts._THING_NAMED", "leather armor", "the armor", "fullmatch"),
+    ("conversation.counterparts._VERSION", "error E07", "error £7.20"),
     ("conversation.counterparts._VERSION_NAMED", "in 3.3.0", "in 330", "fullmatch"),
     ("conversation.follow_ups._HOLDER", "Who was the captain", "Who was the captain of the ship", "fullmatch"),
     ("conversation.lookups._POINTER", "it first", "first", "fullmatch"),

@@ -259,11 +259,12 @@ _WHICH_ONE = re.compile(
 """A question for one of several things by what it did or has: "Which house used the most heat?"."""
 _WHAT_IS = re.compile(
     r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
-    r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|included)$)"
-    r"[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed))(?: (?:called|named))?"
+    r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|forbidden"
+    r"|written|given|taken|done|sold|urgent|necessary|compulsory|optional|important|valid|late|cheap|safe)\b)"
+    r"[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed)(?<!est)(?<!able)(?<!ible))(?: (?:called|named))?"
 )
 """A question for what a single word means: "What is chrony?"."""
-_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b.*$", re.I)
+_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b", re.I)
 """The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
 _WORD = (
     r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
@@ -275,6 +276,8 @@ _WORD_ACTS = re.compile(
     rf"|(?i:is|was) (?P<is_done>{_WORD}) (?:[a-z]{{2,20}}ed|made|built|written|called|given|held|kept|sold|known))"
 )
 """What a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
+_MEASURED = re.compile(r"\bhow (?:big|large|deep|far|tall|wide|long) is it\b", re.I)
+"""What is asked of a place, which stands behind what is done there: "Does rent control work in Georgia?"."""
 _WHICH_IS = re.compile(
     r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
     re.I,
@@ -470,7 +473,9 @@ def sole_subject(question: str, things: Sequence[str], message: str) -> str:
     stem = question.rstrip(" ?.!")
     if (kind := _WHICH_IS.fullmatch(stem)) and kind["subject"] in things:
         return kind["subject"]
-    match = _WHAT_IS.fullmatch(_OF_ITSELF.sub("", stem)) or _WORD_ACTS.fullmatch(stem)
+    match = _WHAT_IS.fullmatch(_OF_ITSELF.split(stem, maxsplit=1)[0]) or (
+        not _MEASURED.search(message) and _WORD_ACTS.fullmatch(stem)
+    )
     word = next(filter(None, match.groupdict().values()), "") if match else ""
     return word if word and not (_PLURAL_NOUN.fullmatch(word) or suits_no_thing(message)) else ""
 

@@ -75,12 +75,14 @@ _BEHIND_OF = re.compile(rf"(?P<before>.*\b(?P<link>of|for)) (?P<thing>{_WORDS})"
 _OWNS = re.compile(rf"(?P<before>(?:[Ww]hat|[Hh]ow [a-z]+)(?: is| are| was| were)) (?P<thing>{_WORDS})(?=['’]s? [a-z])")
 _WITH_ARTICLE = rf"(?:an? )?{_WORDS}"
 _ACTS = re.compile(
-    r"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){0,3}?|[Hh]ow(?: much| many| long| often| far)?|[Ww]here|[Ww]hen)"
+    r"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){0,3}?"
+    r"|[Hh]ow(?: long| often| far|(?: much| many)(?: [a-z-]+){0,2}?)?|[Ww]here|[Ww]hen)"
     rf" (?:does|do|did|can|should)) (?P<thing>{_WITH_ARTICLE})"
     r"(?= (?:cost|weigh|take|last|need|have|mean|give|get|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
 )
 _ARTICLE = re.compile(r"an? ")
-_VERSION = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,4}){1,3}(?![\w.]|\.\d)")
+_VERSION = re.compile(r"(?<![\w.£$€-])(?:[A-Z]{1,3}-?\d{1,5}[a-z]?|\d{1,3}(?:\.\d{1,4}){1,3})(?![\w%€-]|\.\d)")
+"""A code or the number of a version: "E07", "3.4.0"."""
 _VERSION_NAMED = re.compile(rf"(?:(?:in|for|of|with|version) )?(?P<new>{_VERSION.pattern})")
 _PLURAL = re.compile(r"(?<![sui])s$")
 _NO_COUNTERPART = re.compile(

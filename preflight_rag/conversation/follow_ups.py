@@ -480,7 +480,7 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
         found = _person_of(question, people) or _person_before(question, people, before)
-        is_office = found != "" and re.search(rf"\bthe {re.escape(found)}\b", question) is not None
+        is_office = found != "" and f" the {found} " in f" {question.rstrip(' ?.!')} "
         return _put(message, person, f"the {found}" if is_office else found or _holder(question, people))
     if noun := bare_noun(message):
         # What is repaired is what "it" means where somebody asks whether it was.
@@ -623,7 +623,8 @@ def _with_owner(message: str, question: str) -> str:
         bare = _OFFICE_OF.sub("", name)
         # A person's name looks like that of a firm; what is owned by it ("Ulta Beauty's net sales") tells them apart.
         owns = name != match[0].rstrip(".,") or bare != name
-        if re.search(r"[^\W\d_]{2}", bare) and (owns or (is_office and not _PERSON_NAME.fullmatch(bare))):
+        is_firm = not (_PERSON_NAME.fullmatch(bare) or acts_as_person(bare, question))
+        if re.search(r"[^\W\d_]{2}", bare) and (owns or (is_office and is_firm)):
             owners.add(bare)
     owner = owners.pop() if len(owners) == 1 else ""
     if not owner or len(owner) > LONGEST_NAME:
@@ -748,6 +749,10 @@ def _year_of(source: Source) -> int:
 def _people_in_quote(source: Source, question: str) -> list[str]:
     """Return the people whom a quote names, without those of the question."""
     quote = " ".join(source.text.split())
+    office = _OFFICE_ASKED.fullmatch(_YEAR_BEHIND.sub("", question.rstrip(" ?.!")))
+    noun = office["office"].split()[-1] if office else ""
+    if noun.islower() and frozenset(words(noun)).isdisjoint(words(f"{source.title} {source.heading} {quote}")):
+        return []  # it says nothing of the office, and so not who holds it
     found = [
         _bare(match[0])
         for match in _PERSON_NAME.finditer(quote)

@@ -86,6 +86,8 @@ def test_another_years_edition_takes_the_place_of_the_one_that_was_asked_for(que
         ("How much does a first consultation cost?", "and a microchip?", "How much does a microchip cost?"),
         ("How long does felting take?", "and a rug?", "How long does felting take? and a rug?"),
         ("How long does cheese last?", "and a pie?", "How long does a pie last?"),
+        ("How much hay does a pony get at night?", "and a donkey?", "How much hay does a donkey get at night?"),
+        ("What does fault E07 mean?", "And E06?", "What does fault E06 mean?"),
         ("When was bleep 3.4.0 released?", "And 3.3.0?", "When was bleep 3.3.0 released?"),
     ],
 )

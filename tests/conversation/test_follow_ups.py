@@ -410,3 +410,12 @@ def test_a_letter_names_another_thing_and_the_same_question_is_no_riddle():
     assert not adds_nothing("And house A?", asked, earlier)
     assert adds_nothing("And the house?", f"{earlier['question']} And the house?", earlier)
     assert not adds_nothing("How much heat did it use?", earlier["question"], earlier)
+
+
+def test_a_person_has_no_office_and_a_quote_without_the_office_names_no_holder():
+    asked = ["How many hours did Bruno work in 2024?"]
+    assert standalone("Who is the chair?", asked) == "Who is the chair?"
+    row = Source(1, "p", "Repairs", "Bicycle: Gazelle Chamonix")
+    assert people_of(Earlier("Who is the chair?", "Most relevant passages", (row,))) == []
+    chair = Source(1, "p", "Minutes", "In the chair: Ada Byron")
+    assert people_of(Earlier("Who is the chair?", "Most relevant passages", (chair,))) == ["Ada Byron"]
