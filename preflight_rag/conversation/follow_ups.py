@@ -121,7 +121,8 @@ _TITLE = re.compile(r"^(?:Mr|Ms|Mrs|Miss|Dr|Prof)\.? ")
 _NO_PERSON = re.compile(
     r"\b(?:Chief|Chair\w*|Executive|Officer|President|Vice|Board|Director\w*|Company|Committee|Inc|Corporation|Bank|Group"
     r"|University|Street|New|The|This|January|February|March|April|May|June|July|August|September|October|November"
-    r"|December|Fiscal|Annual|Division|Beauty|Foods|United|States|Congress|Senate|Constitution)\b"
+    r"|December|Fiscal|Annual|Division|Beauty|Foods"
+    r"|United|States|Congress|Senate|Constitution|No|Each|Every|Persons?|Citizens?|Office)\b"
 )
 """Words of offices, firms, places and dates, which are capitalised as names of people are."""
 _OWNED_NAME = re.compile(r"['’]s? [A-Z]")

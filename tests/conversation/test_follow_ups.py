@@ -417,5 +417,7 @@ def test_a_person_has_no_office_and_a_quote_without_the_office_names_no_holder()
     assert standalone("Who is the chair?", asked) == "Who is the chair?"
     row = Source(1, "p", "Repairs", "Bicycle: Gazelle Chamonix")
     assert people_of(Earlier("Who is the chair?", "Most relevant passages", (row,))) == []
+    rule = Source(1, "p", "Rules", "No Person shall be chair for more than three years.")
+    assert people_of(Earlier("How old must the chair be?", "Most relevant passages", (rule,))) == []
     chair = Source(1, "p", "Minutes", "In the chair: Ada Byron")
     assert people_of(Earlier("Who is the chair?", "Most relevant passages", (chair,))) == ["Ada Byron"]
