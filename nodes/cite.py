@@ -16,8 +16,8 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import names_nobody
-from preflight_rag.conversation.repeated_answers import adds_nothing, repeats, shown_again
+from preflight_rag.conversation.follow_ups import may_mean_several, names_nobody, new_subject
+from preflight_rag.conversation.repeated_answers import adds_nothing, repeats, shown_again, without_old_subject
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
@@ -81,7 +81,17 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         draft = Draft(answer, claims=False, found=False)
     message, asked = state.get("question", ""), state["standalone_question"]
     by_rule = not unresolved and follows and context.reader.by_rule
-    if by_rule and known and repeats(message, asked, citations, answer, known):
+    anew = new_subject(message) if by_rule and known and not groups else ""
+    kept = without_old_subject(anew, citations, known) if anew and known else citations
+    if len(kept) < len(citations) and not (draft.claims and kept[:1] == citations[:1]):
+        answer, shown = renumbered(shown_again(kept)) if kept else (NOT_ANSWERED, {})
+        citations = [by_n.model_copy(update={"n": n}) for old, n in shown.items() for by_n in kept if by_n.n == old]
+        draft, groups, numbers = Draft(answer, claims=False, found=bool(kept)), [], {}
+    elif by_rule and known and draft.claims and may_mean_several(message, asked, known["question"]):
+        answer, shown = renumbered(shown_again(citations, message))
+        citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]
+        draft, groups, numbers = Draft(answer, claims=False, found=True), [], {}
+    elif by_rule and known and repeats(message, asked, citations, answer, known):
         unresolved = adds_nothing(message, asked, known)
         answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations, message))
         citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]

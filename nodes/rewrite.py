@@ -20,6 +20,7 @@ from preflight_rag.conversation.intents import is_of_the_conversation, recognise
 from preflight_rag.conversation.lookups import lookup_after, pointed_lookup, recognise_lookup
 from preflight_rag.conversation.questions import last_question, messages_before, normalised, options_of
 from preflight_rag.conversation.rewriter import standalone_question
+from preflight_rag.library.storage.cards import is_card
 from preflight_rag.routing.decision import conversation_route, lookup_route
 from preflight_rag.state.context import Context
 from preflight_rag.state.progress import progress
@@ -91,7 +92,17 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
 def _lookup(question: str, known: EarlierState | None) -> Lookup | None:
     """Return the lookup that a message means, alone or as a continuation of the last answer; None for a question."""
     pointed = pointed_lookup(question) if known and known["citations"] else None
-    return pointed or recognise_lookup(question) or (lookup_after(question, known["question"]) if known else None)
+    lookup = pointed or recognise_lookup(question) or (lookup_after(question, known["question"]) if known else None)
+    return None if lookup and known and _means_no_document(lookup, known) else lookup
+
+
+def _means_no_document(lookup: Lookup, known: EarlierState) -> bool:
+    """Return whether "it" of a question such as "Who wrote it?" is no document, but what was asked about before.
+
+    A document is meant where the last answer came from the metadata of one, or where the question calls it one.
+    """
+    is_bare = lookup.kind == "metadata" and not (lookup.topic or lookup.named or lookup.pointed)
+    return is_bare and not any(is_card(citation["passage_id"]) for citation in known["citations"])
 
 
 def _searched(question: str, made: Rewrite) -> State:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _ENDS = (
     r"(?:in|of|for|at|on|with|after|before|during|among|from|under|to|by|about|into|over|per|through|between|without"
@@ -55,9 +56,14 @@ _ROLE = (
     r"|barrister|judge|witness|plaintiff|defendant|landlord|landlady|tenant|owner|buyer|seller|employee|employer"
     r"|applicant|candidate|accountant|auditor|assessor|consultant|researcher|scientist|patient|donor|visitor|customer"
     r"|client|guest|captain|skipper|pilot|driver|passenger|builder|plumber|electrician|carpenter|gardener|coach"
-    r"|captain|player|referee|vicar|priest|bishop|policeman|policewoman|librarian|archivist|apprentice|interviewer)"
+    r"|player|referee|vicar|priest|bishop|policeman|policewoman|librarian|archivist|apprentice|interviewer|senator"
+    r"|representative(?! samples?)|congressman|congresswoman|governor|ambassador|chancellor|delegate|councillor"
+    r"|leader)"
 )
-_ROLE_PHRASE = re.compile(rf"\bthe (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I)
+ROLE_PHRASE = re.compile(
+    rf"\b(?P<article>the|an?|each|every) (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I
+)
+"""A person who is called by a role, known ("the conservator") or any ("a senator")."""
 _SUBJECT_OF_CLAUSE = re.compile(
     r"\b(?:do|does|did|has|had|will|would|can|could|should) (?P<who>the [a-z-]+) [a-z-]+\b.{0,100}"
     r"\b(?:when|after|before|while|because|as|that|if|where) (?:he|she)\b",
@@ -81,7 +87,12 @@ _OF_A_PERSON = re.compile(
     re.I,
 )
 """How a question speaks of a person, whose name `@` stands for."""
-_OF_A_THING = re.compile(r"\b(?:what (?:is|was)|the|in|at|on) @|@['’]", re.I)
+_OF_A_THING = re.compile(
+    r"\b(?:what (?:is|was)|the|in|at|on"
+    r"|who (?:first |originally )?(?:created|wrote|made|invented|designed|developed|built|published|released|composed"
+    r"|programmed|produced|sells|makes|publishes|develops|maintains)) @|@['’]",
+    re.I,
+)
 """How a question speaks of a place or a firm, whose name `@` stands for: "in Mill Lane", "Ulta Beauty's sales"."""
 _OWNED_BY = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (?:of|for) (?P<owner>.+)", re.I)
 _OWNER_FIRST = re.compile(
@@ -240,6 +251,40 @@ def refers_within(question: str) -> bool:
     return has_name or bool(phrases) or any(_PLURAL_NOUN.fullmatch(each) for each in first.split()[1:])
 
 
+_WHICH_ONE = re.compile(
+    r"(?:which|what) (?:[a-z-]+ ){1,2}?(?:has|had|uses|used|won|costs|cost|took|takes|got|gets|sold|sells|holds|held"
+    r"|needs|needed|\w{3,20}ed) (?:the|an?|no|any|more|most|least|fewer|less)\b",
+    re.I,
+)
+"""A question for one of several things by what it did or has: "Which house used the most heat?"."""
+_WHAT_IS = re.compile(
+    r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
+    r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|forbidden"
+    r"|written|given|taken|done|sold|urgent|necessary|compulsory|optional|important|valid|late|cheap|safe)\b)"
+    r"[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed)(?<!est)(?<!able)(?<!ible))(?: (?:called|named))?"
+)
+"""A question for what a single word means: "What is chrony?"."""
+_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b", re.I)
+"""The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
+_WORD = (
+    r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
+    r"|(?:any|some|every|no)(?:one|body|thing)\b)[a-z][\w-]{1,30}(?<!ing)"
+)
+_WORD_ACTS = re.compile(
+    rf"(?:(?i:how|why|when|where|what|how (?:long|much|often)) )?(?:(?i:does|did|can|will|could) (?P<acts>{_WORD})"
+    r" [a-z]{2,20}(?: (?:in|on|for|with|at|from|to|under|by|as)\b .+)?"
+    rf"|(?i:is|was) (?P<is_done>{_WORD}) (?:[a-z]{{2,20}}ed|made|built|written|called|given|held|kept|sold|known))"
+)
+"""What a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
+_MEASURED = re.compile(r"\bhow (?:big|large|deep|far|tall|wide|long) is it\b", re.I)
+"""What is asked of a place, which stands behind what is done there: "Does rent control work in Georgia?"."""
+_WHICH_IS = re.compile(
+    r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
+    re.I,
+)
+"""A question for the kind of a thing that it names: "Which release was Hamm"."""
+
+
 def names_nothing(question: str) -> bool:
     """Return whether a question is about what was just spoken of, without naming it: "Was anybody hurt?"."""
     return _NAMES_NOTHING.fullmatch(question.strip(" ?.!")) is not None
@@ -316,10 +361,31 @@ def acts_as_thing(name: str, question: str) -> bool:
     return _OF_A_THING.search(question.replace(name, "@")) is not None
 
 
+_ANYBODY = re.compile(
+    r"\b(?:must|may|can|should|shall|does|did|will|would|could) (?P<who>(?:the|an?|each|every)(?: [a-z-]+)? "
+    r"(?:member|resident|student|pensioner|adult|child|teenager|trainee|citizen|parent|man|woman|boy|girl|user|borrower"
+    r"|lodger|worker|rider|runner|swimmer|holder))"
+    r" (?:be|have|get|give|pay|need|take|use|do|wait|leave|become|vote|borrow|bring|return|work|live|wear|ask|apply)\b",
+    re.I,
+)
+"""Somebody of whom rules speak: "How much notice must a member give?"."""
+
+
+def means_anybody(question: str) -> bool:
+    """Return whether the people whom a question calls by a role are nobody known: "How old must a senator be?"."""
+    articles = {match["article"].casefold() for match in ROLE_PHRASE.finditer(question)}
+    return "the" not in articles if articles else _ANYBODY.search(question) is not None
+
+
 def role_in(question: str) -> str:
-    """Return the only person whom a question calls by a role, "the conservator"; "" for none or several."""
-    found = {match[0].casefold(): match[0] for match in _ROLE_PHRASE.finditer(question)}
-    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question)):
+    """Return the only person whom a question calls by a role, "the conservator"; "" for none or several.
+
+    Beside somebody known, anybody counts for nothing: "What did the conservator tell a visitor?".
+    """
+    phrases = list(ROLE_PHRASE.finditer(question))
+    known = [match for match in phrases if match["article"].casefold() == "the"]
+    found = {match[0].casefold(): match[0] for match in known or phrases}
+    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question) or _ANYBODY.search(question)):
         return clause["who"]
     return next(iter(found.values())) if len(found) == 1 else ""
 
@@ -375,7 +441,7 @@ def _others(before: str, thing: str, names: list[str], people: list[str]) -> boo
     for match in _ANY_DETERMINER.finditer(f"{before} "):
         rest = before[match.start() :]
         ahead = rest.split()[1:4]
-        is_role = _ROLE_PHRASE.match(rest) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
+        is_role = ROLE_PHRASE.match(rest) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
         is_plural = any(_PLURAL_NOUN.fullmatch(word) for word in ahead)
         is_person = any(name in rest for name in people)
         if not (is_role or is_plural or is_person):
@@ -386,7 +452,32 @@ def _others(before: str, thing: str, names: list[str], people: list[str]) -> boo
 def _is_people(thing: str) -> bool:
     """Return whether a phrase names people, or several things, which "it" does not mean."""
     head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
-    return _ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+    return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+
+
+def asks_which_one(question: str) -> bool:
+    """Return whether a question asks which of several things did or has something, so that "it" may be that one."""
+    return _WHICH_ONE.match(question) is not None
+
+
+def sole_subject(question: str, things: Sequence[str], message: str) -> str:
+    """Return the name or the single word that is the subject of a question, and that "it" can mean; "" for others.
+
+    In "Does chrony work on Windows?" it is chrony, and in "Which Debian release was Hamm?" it is Hamm.
+
+    Args:
+        question: The question.
+        things: The names in it that are no people.
+        message: What is asked of "it".
+    """
+    stem = question.rstrip(" ?.!")
+    if (kind := _WHICH_IS.fullmatch(stem)) and kind["subject"] in things:
+        return kind["subject"]
+    match = _WHAT_IS.fullmatch(_OF_ITSELF.split(stem, maxsplit=1)[0]) or (
+        not _MEASURED.search(message) and _WORD_ACTS.fullmatch(stem)
+    )
+    word = next(filter(None, match.groupdict().values()), "") if match else ""
+    return word if word and not (_PLURAL_NOUN.fullmatch(word) or suits_no_thing(message)) else ""
 
 
 def suits_no_thing(message: str) -> bool:

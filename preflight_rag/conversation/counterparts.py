@@ -1,8 +1,11 @@
-"""Groups and seasons that a follow-up puts in the place of others: "and for children?" after the adult ticket."""
+"""Groups, seasons, roles and things that a follow-up puts in the place of others: "and for children?"."""
 
 from __future__ import annotations
 
 import re
+
+from preflight_rag.conversation.antecedents import ROLE_PHRASE
+from preflight_rag.text.values import QUANTITY
 
 _GROUPS = {
     "adult": "adults", "child": "children", "kid": "kids", "infant": "infants", "baby": "babies", "toddler": "toddlers",
@@ -59,6 +62,42 @@ _EDITION = re.compile(
 """A year's edition of what was asked about: "under the 2022 one"."""
 _YEAR_BEFORE_NOUN = re.compile(r"(?<=\b(?:the|our) )(?P<year>(?:19|20)\d\d(?:[-/]\d{2,4})?)(?= [a-z])", re.I)
 _SINGULAR = {plural: singular for singular, plural in _GROUPS.items()}
+_ROLE_NAMED = re.compile(rf"(?:(?P<preposition>of|about|for) )?(?P<role>{ROLE_PHRASE.pattern})", re.I)
+_PAID = re.compile(r"\b(?:pay|pays|paid|costs?|charged?|owes?|books?|brings?|buys?)\b", re.I)
+"""What somebody does for others: in "What does a member pay?", "and for a guest?" leaves the member."""
+_LITTLE = (
+    r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|all|each|any|some|no|not|it|they|we|you|and|or"
+    r"|to)\b)"
+)
+_WORDS = rf"{_LITTLE}[a-z-]+(?: {_LITTLE}[a-z-]+){{0,2}}"
+_THING_NAMED = re.compile(rf"(?:(?P<preposition>of|for|about) )?(?P<thing>(?:an? )?{_WORDS})")
+_BEHIND_OF = re.compile(rf"(?P<before>.*\b(?P<link>of|for)) (?P<thing>{_WORDS})")
+_OWNS = re.compile(rf"(?P<before>(?:[Ww]hat|[Hh]ow [a-z]+)(?: is| are| was| were)) (?P<thing>{_WORDS})(?=['’]s? [a-z])")
+_WITH_ARTICLE = rf"(?:an? )?{_WORDS}"
+_ACTS = re.compile(
+    r"(?P<before>(?:(?:[Ww]hat|[Ww]hich)(?: [a-z-]+){0,3}?"
+    r"|[Hh]ow(?: long| often| far|(?: much| many)(?: [a-z-]+){0,2}?)?|[Ww]here|[Ww]hen)"
+    rf" (?:does|do|did|can|should)) (?P<thing>{_WITH_ARTICLE})"
+    r"(?= (?:cost|weigh|take|last|need|have|mean|give|get|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
+)
+_ARTICLE = re.compile(r"an? ")
+_VERSION = re.compile(r"(?<![\w.£$€-])(?:[A-Z]{1,3}-?\d{1,5}[a-z]?|\d{1,3}(?:\.\d{1,4}){1,3})(?![\w%€-]|\.\d)")
+"""A code or the number of a version: "E07", "3.4.0"."""
+_VERSION_NAMED = re.compile(rf"(?:(?:in|for|of|with|version) )?(?P<new>{_VERSION.pattern})")
+_PLURAL = re.compile(r"(?<![sui])s$")
+_NO_COUNTERPART = re.compile(
+    r"\b(?:in|of|for|at|on|with|after|during|among|from|under|to|by|without|than|if|when|where|who|what|why|how)\b"
+    r"|\b(?:symptoms?|effects?|risks?|causes?|signs?|stages?|types?|kinds?|benefits?|advantages?|drawbacks?|limits?|rules?"
+    r"|colou?rs?|periods?|delivery|names?|dates?|times?|hours?|days?|weeks?|months?|years?|mornings?|afternoons?|evenings?|nights?"
+    r"|weekdays?|weekends?|holidays?|summer|winter|spring|autumn|today|tomorrow|yesterday|now|then|later|others?|else"
+    r"|others|rest|same|why|not|authors?|members?|values?|results?|options?|defaults?|settings?|groups?|arms?|controls?"
+    r"|placebo|sham|adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|teenagers?|adolescents?|(?:wo)?m[ae]n"
+    r"|pregnan\w+|elderly|seniors?|patients?|people|mice|rats|students?|guests?|visitors?|residents?)\b",
+    re.I,
+)
+"""Fragments that name no other thing of the kind asked about: a quality of it, a time, or people it is for."""
+_QUALITY = re.compile(r"(?:tion|sion|ment|ness|ity|ance|ence|ency|ancy|sis|ing|age|ture|ship|th|cy)s?$")
+"""Ends of nouns that are a quality, or part, of another thing, unless an article makes one thing of them."""
 
 
 def with_counterpart(question: str, fragment: str) -> str:
@@ -70,11 +109,60 @@ def with_counterpart(question: str, fragment: str) -> str:
     """
     if edition := _EDITION.fullmatch(fragment):
         return _with_edition(question, edition["year"])
-    match = _FRAGMENT.fullmatch(fragment)
-    if match is None:
+    if version := _VERSION_NAMED.fullmatch(fragment):
+        old = list(_VERSION.finditer(question))
+        is_one = len(old) == 1 and old[0][0] != version["new"]
+        return f"{question[: old[0].start()]}{version['new']}{question[old[0].end() :]}?" if is_one else ""
+    if (match := _FRAGMENT.fullmatch(fragment)) is not None:
+        new = re.sub(r"^non ", "non-", match["new"].casefold())
+        if replaced := _with_group(question, new, match["noun"] or "") or _with_kind(question, new):
+            return replaced
+    return _with_role(question, fragment) or _with_thing(question, fragment)
+
+
+def _with_role(question: str, fragment: str) -> str:
+    """Return the question with another role in the place of the only one in it: "and of a representative?"."""
+    new, old = _ROLE_NAMED.fullmatch(fragment), list(ROLE_PHRASE.finditer(question))
+    if new is None or len(old) != 1 or new["role"].casefold() == old[0][0].casefold():
         return ""
-    new = re.sub(r"^non ", "non-", match["new"].casefold())
-    return _with_group(question, new, match["noun"] or "") or _with_kind(question, new)
+    if new["preposition"] == "for" and _PAID.search(question):
+        return ""
+    return f"{question[: old[0].start()]}{new['role']}{question[old[0].end() :]}?"
+
+
+def _with_thing(question: str, fragment: str) -> str:
+    """Return the question with another thing in the place of its own: "what about leather armor?" after chain mail.
+
+    Both are common nouns without an article, so that they name a kind each; what the fragment names must not be a
+    quality of the thing, as the weight of chain mail is.
+    """
+    new = _THING_NAMED.fullmatch(fragment)
+    if new is None or not names_a_thing(fragment):
+        return ""
+    is_bare = _ARTICLE.match(new["thing"]) is None
+    of_kind = (_BEHIND_OF.fullmatch(question) or _OWNS.match(question)) if is_bare else None
+    old = of_kind or _ACTS.match(question)
+    if old is None or _is_quality(old["thing"]) or new["thing"] == old["thing"]:
+        return ""
+    # "The treatment of dengue? And vaccines?": several things are seldom the counterpart of one.
+    if bool(_PLURAL.search(new["thing"])) != bool(_PLURAL.search(old["thing"])):
+        return ""
+    link = old.groupdict().get("link")
+    if new["preposition"] in ("of", "for") and link and link != new["preposition"]:
+        return ""
+    return f"{old['before']} {new['thing']}{question[old.end() :]}?"
+
+
+def names_a_thing(fragment: str) -> bool:
+    """Return whether a fragment names a kind of thing, without an article, and no quality or time: "leather armor"."""
+    named = _THING_NAMED.fullmatch(fragment)
+    return named is not None and not _is_quality(named["thing"]) and QUANTITY.search(named["thing"]) is None
+
+
+def _is_quality(thing: str) -> bool:
+    """Return whether a word or two are a quality of something, a time, or people, rather than a kind of thing."""
+    is_bare = _ARTICLE.match(thing) is None
+    return _NO_COUNTERPART.search(thing) is not None or (is_bare and _QUALITY.search(thing) is not None)
 
 
 def _with_edition(question: str, year: str) -> str:

@@ -8,19 +8,22 @@ from collections.abc import Sequence
 from preflight_rag.conversation.antecedents import (
     acts_as_person,
     acts_as_thing,
+    asks_which_one,
     document_of,
+    means_anybody,
     names_nothing,
     occasion_of,
     refers_within,
     role_in,
+    sole_subject,
     suits_no_thing,
     thing_of,
     what_it_means,
     with_actor,
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
-from preflight_rag.conversation.counterparts import with_counterpart
-from preflight_rag.conversation.relative_years import with_years
+from preflight_rag.conversation.counterparts import names_a_thing, with_counterpart
+from preflight_rag.conversation.relative_years import stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.schema import EarlierState
@@ -118,9 +121,11 @@ _TITLE = re.compile(r"^(?:Mr|Ms|Mrs|Miss|Dr|Prof)\.? ")
 _NO_PERSON = re.compile(
     r"\b(?:Chief|Chair\w*|Executive|Officer|President|Vice|Board|Director\w*|Company|Committee|Inc|Corporation|Bank|Group"
     r"|University|Street|New|The|This|January|February|March|April|May|June|July|August|September|October|November"
-    r"|December|Fiscal|Annual|Division|Beauty|Foods)\b"
+    r"|December|Fiscal|Annual|Division|Beauty|Foods"
+    r"|United|States|Congress|Senate|Constitution|No|Each|Every|Persons?|Citizens?|Office)\b"
 )
 """Words of offices, firms, places and dates, which are capitalised as names of people are."""
+_OWNED_NAME = re.compile(r"['’]s? [A-Z]")
 _COMPANY = re.compile(r",? (?:Inc|Corp|Ltd|LLC|plc|Co)\b|’s? (?:Board|Company)\b")
 _AT_AN_OCCASION = re.compile(
     r"(?P<state>who(?:['’]s| is| are| was| were) (?:not |also |else )?(?:absent|present|there|missing|excused|invited"
@@ -262,6 +267,14 @@ _WHO_DID = re.compile(
 _YEAR_BEHIND = re.compile(
     r" (?:in|during|for) (?:the )?(?:year )?(?:19|20)\d\d(?:[-/]\d{2,4})?$| (?:now|today|currently)$", re.I
 )
+_HOLDER = re.compile(
+    rf"(?:(?:and|but|so) )?who(?:['’]s| is| was| are| were)(?: currently| then)?(?: (?:the|our|your))?"
+    rf"(?: (?!(?:{_PREPOSITIONS}|the|an?|its?|that|when|if)\b)[\w'’-]+){{1,4}}",
+    re.I,
+)
+_SAYS_IT = re.compile(r"^(?:(?:and|but|so) )?(?:[a-z]+ ){0,4}?it (?!is\b|was\b)[a-z]", re.I)
+"""A question of which the subject is "it", whatever else it names: "Does it work on Windows?"."""
+_POINTER_BEHIND = re.compile(r" (?:for|of|with) (?:that|this|them|it)(?=\W*$)")
 _COMMON_NAME = re.compile(
     r"(?:Club|Fund|Company|Board|Committee|Society|Trust|Trustees|Museum|Council|College|School|Association|Bank|Group"
     r"|Church|Parish|Estate|University|Hospital|Library|Foundation|Department|Ministry|Landlord|Tenant|Customer"
@@ -271,7 +284,7 @@ _COMMON_NAME = re.compile(
 _THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 
 
-def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> str:
+def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = "") -> str:
     """Return the message as a question that can be understood without the questions before it.
 
     A clause that refers back ("why do they differ?") is appended to the question that it refers to and to the clause
@@ -282,18 +295,22 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
         message: The user's message.
         earlier: The questions before it, oldest first.
         people: The people named in the answer to the last of them.
+        year: The year of which that answer speaks, for "then"; "" if there is none.
     """
     core, clause, spoken = "", "", ""
+    whole: list[str] = []
     turns = with_years([" ".join(text.split()) for text in [*earlier, message]])
     for place, turn in enumerate(turns):
+        # What a fragment means is known where it made a single question of the one before.
+        whole.append(turns[place - 1] if not spoken or "? " in spoken else spoken)
         if place and turn.casefold() == turns[place - 1].casefold():
             continue  # the same again means the same
         turn = _with_office(_with_own_name(turn), turns[:place])
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
         is_last = place and place == len(turns) - 1 and not _names_antecedent(turn)
         is_named = False
-        if is_last and (named := _named(turn, clause or core, people, turns[: place - 1])) != turn:
-            turn, is_named = _with_setting(named, clause or core), True
+        if is_last and (named := _resolved(turn, clause or core, people, whole[1:-1], year)) != turn:
+            turn, is_named = named, True
         rest = _LEAD_IN.sub("", turn, count=1) if _LEAD_IN.match(turn) else turn
         if is_named and rest != turn and _CLAUSE.match(rest):
             turn = rest = f"{rest[:1].upper()}{rest[1:]}"  # readers by rule know no "And how much" as a question
@@ -308,7 +325,7 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
             or (_stands_alone(rest) and not (rest != turn and _names_subject(rest)))
         ):
             core, clause, spoken = turn, "", turn
-        elif completed := _completed(clause or core, rest):
+        elif completed := _replaced_before(clause or core, rest, whole[1:]) or _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
             spoken = f"{core} {clause}".strip()
         elif _CLAUSE.match(rest) or not (replaced := _replaced(clause or core, rest)):
@@ -318,6 +335,46 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = ())
             core, clause = (core, replaced) if clause else (replaced, "")
             spoken = f"{core} {clause}".strip()
     return _TWO_YEARS.sub(r"\1", spoken)
+
+
+def _resolved(message: str, question: str, people: Sequence[str], before: Sequence[str], year: str) -> str:
+    """Return the message with names in the place of its pronouns, and the year that "then" means.
+
+    Args:
+        message: The message.
+        question: The question before it.
+        people: The people named in the answer to that question.
+        before: The questions before that one, oldest first.
+        year: The year of which that answer speaks; "" if there is none.
+    """
+    named = _named(message, question, people, before)
+    # The year of "Who was the leader in 1998?" is not that of the thing spoken of before.
+    if named != message and not _asks_a_holder(question):
+        named = _with_setting(named, question)
+    lead = _LEAD_IN.match(named)
+    stem = stem_of_then(named[lead.end() :] if lead else named) if year else ""
+    owned = _with_owner(stem, question) if _OFFICE.match(stem) else ""
+    is_whole = owned != "" or (stem != "" and _stands_alone(stem) and not _PRONOUN.search(stem))
+    return f"{(owned or stem).rstrip(' ?.!')} in {year}?" if is_whole else named
+
+
+def _asks_a_holder(question: str) -> bool:
+    """Return whether a question asks only who held an office at a time: "Who was the captain then?"."""
+    stem = question.rstrip(" ?.!")
+    bare = stem_of_then(stem) or _YEAR_BEHIND.sub("", stem)
+    return bare != stem and _HOLDER.fullmatch(bare) is not None
+
+
+def _replaced_before(question: str, fragment: str, before: Sequence[str]) -> str:
+    """Return the last question about a thing with a name in the place of its own; "" if the question before is one.
+
+    After "When was Hamm released?" and "Who was the leader then?", "And Potato?" is another release.
+    """
+    is_name = fragment[:1].isupper() and _CLAUSE.match(fragment) is None and role_in(f"the {fragment}") == ""
+    if not is_name or _PERSON_NAME.fullmatch(fragment.rstrip(" ?.!")) or not _asks_a_holder(question):
+        return ""
+    last = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if not _asks_a_holder(turn)), "")
+    return _replaced(last, fragment) if last and len(_names_in(last)) > 0 else ""
 
 
 def _with_own_name(message: str) -> str:
@@ -354,6 +411,7 @@ def _stands_alone(text: str) -> bool:
     asked = text.rstrip(" ?.!")
     if (
         has_no_subject(text)
+        or stem_of_then(text)
         or _OF_NOTHING.match(text[:1].lower() + text[1:])
         or _ASKS_ALONE.fullmatch(asked)
         or _AT_AN_OCCASION.fullmatch(asked)
@@ -423,7 +481,8 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     # "he" and "she" stand for people only; other names of the question are no candidates for them.
     if person:
         found = _person_of(question, people) or _person_before(question, people, before)
-        return _put(message, person, found or _holder(question, people))
+        is_office = found != "" and f" the {found} " in f" {question.rstrip(' ?.!')} "
+        return _put(message, person, f"the {found}" if is_office else found or _holder(question, people))
     if noun := bare_noun(message):
         # What is repaired is what "it" means where somebody asks whether it was.
         asked = "Was it repaired?"
@@ -438,9 +497,20 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     if (acted := with_actor(message, question)) is not None:
         return acted or message
     found = _thing_meant(message, thing, question)
-    if not found and (names_nothing(question) or has_no_subject(question)):
+    if not found and _is_of_the_thing_before(question):
         found = _thing_before(message, thing, before)
     return _put(message, thing, found)
+
+
+def _is_of_the_thing_before(question: str) -> bool:
+    """Return whether a question names no thing of its own, so that "it" is still what was spoken of before it."""
+    is_of_it = _says_it(question) and not _names_antecedent(question)
+    return names_nothing(question) or has_no_subject(question) or _asks_a_holder(question) or is_of_it
+
+
+def _says_it(question: str) -> bool:
+    """Return whether a question is about "it": "Does it work on Windows?" is about no Windows."""
+    return _SAYS_IT.search(_IMPERSONAL.sub(" ", question)) is not None
 
 
 def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -> str:
@@ -450,7 +520,7 @@ def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -
     """
     is_one = pronoun[0].lower() in ("it", "its")
     for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
-        if not (names_nothing(turn) or has_no_subject(turn)):
+        if not _is_of_the_thing_before(turn):
             # "When was it?" asks for what happened, and not for the thing that it happened to.
             is_event = re.match(r"what happened\b", turn, re.I) and _OF_AN_EVENT.fullmatch(message.rstrip(" ?.!"))
             return "" if is_event or not is_one else _thing_meant(message, pronoun, turn)
@@ -470,7 +540,9 @@ def _holder(question: str, people: Sequence[str]) -> str:
 def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
     is_one = pronoun[0].lower() in ("it", "its")
-    question = _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question)
+    question = _POINTER_BEHIND.sub("", _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
+    if (is_one and asks_which_one(question)) or _says_it(question):
+        return ""
     subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME and not _is_common(name, question)]
@@ -488,6 +560,8 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     if not is_one:
         return ""
     firms = [name for name in own if name not in people]
+    if named := sole_subject(question, firms, message):
+        return named
     if document := document_of(question, message):
         return document
     # A name that may be a firm's may be meant beside the thing.
@@ -495,7 +569,8 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     spoken_of = "" if suits_no_thing(message) else thing_of(question, own, sure)
     if spoken_of and all(name in spoken_of for name in firms):
         return what_it_means(spoken_of, message)
-    return firms[0] if len(firms) == 1 == len(own) and not asks_who else ""
+    is_sure = len(firms) == 1 == len(own) and not asks_who and not _is_day(firms[0])
+    return firms[0] if is_sure else ""
 
 
 def _is_common(name: str, question: str) -> bool:
@@ -513,6 +588,8 @@ def _may_be_person(name: str, question: str, message: str) -> bool:
         return True
     if not _PERSON_NAME.fullmatch(name) or _NO_PERSON.search(name) or _COMPANY.search(question):
         return False
+    if _OWNED_NAME.search(name):
+        return False  # "Chip's Challenge" is what somebody has
     is_firm = _OF_A_FIRM.match(_LEAD_IN.sub("", message, count=1)) is not None
     return not (is_firm or acts_as_thing(name, question))
 
@@ -547,7 +624,8 @@ def _with_owner(message: str, question: str) -> str:
         bare = _OFFICE_OF.sub("", name)
         # A person's name looks like that of a firm; what is owned by it ("Ulta Beauty's net sales") tells them apart.
         owns = name != match[0].rstrip(".,") or bare != name
-        if re.search(r"[^\W\d_]{2}", bare) and (owns or (is_office and not _PERSON_NAME.fullmatch(bare))):
+        is_firm = not (_PERSON_NAME.fullmatch(bare) or acts_as_person(bare, question))
+        if re.search(r"[^\W\d_]{2}", bare) and (owns or (is_office and is_firm)):
             owners.add(bare)
     owner = owners.pop() if len(owners) == 1 else ""
     if not owner or len(owner) > LONGEST_NAME:
@@ -591,7 +669,7 @@ def _person_of(question: str, people: Sequence[str]) -> str:
     named = [name for name in people if name not in known]
     if _WHO.match(question) and named:
         return named[0] if len(named) == 1 else ""
-    if not known and not named and not _WHO.match(question):
+    if not known and not _WHO.match(question) and (not named or means_anybody(question)):
         return role_in(question)
     return known[0] if len(known) == 1 else ""
 
@@ -672,6 +750,10 @@ def _year_of(source: Source) -> int:
 def _people_in_quote(source: Source, question: str) -> list[str]:
     """Return the people whom a quote names, without those of the question."""
     quote = " ".join(source.text.split())
+    office = _OFFICE_ASKED.fullmatch(_YEAR_BEHIND.sub("", question.rstrip(" ?.!")))
+    noun = office["office"].split()[-1] if office else ""
+    if noun.islower() and frozenset(words(noun)).isdisjoint(words(f"{source.title} {source.heading} {quote}")):
+        return []  # it says nothing of the office, and so not who holds it
     found = [
         _bare(match[0])
         for match in _PERSON_NAME.finditer(quote)
@@ -869,6 +951,31 @@ def new_names(message: str) -> list[str]:
     topics = words(rest) if clause and rest == message and not _PRONOUN.search(rest) else []
     names = _names_in(rest if clause else f"and {rest}")
     return [*names, *YEAR.findall(rest), *_DOCUMENT.findall(rest), *(topics if len(topics) == 1 else [])]
+
+
+def may_mean_several(message: str, asked: str, before: str) -> bool:
+    """Return whether "it" may be the one of several things that the question before asks for, or another thing.
+
+    "How much did it use?" after "Which house used the most heat?" means a house that only the answer names.
+
+    Args:
+        message: The message as it was typed.
+        asked: The standalone question made from it.
+        before: The question before it.
+    """
+    is_behind = asked != before and asked.startswith(before)
+    return is_behind and asks_which_one(before) and _THING.search(message) is not None
+
+
+def new_subject(message: str) -> str:
+    """Return what a fragment puts in the place of what was spoken of, "Potato" of "What about Potato?"; "" for none."""
+    lead = _LEAD_IN.match(message)
+    rest = message[lead.end() :].strip(" ?.!") if lead else ""
+    if not rest or _CLAUSE.match(rest):
+        return ""
+    bare = re.sub(r"^(?:of|for|about) ", "", rest)
+    is_name = all(word[:1].isupper() for word in bare.split()) and not _is_day(bare) and bool(words(bare))
+    return bare if is_name or names_a_thing(bare) else ""
 
 
 def points_nowhere(question: str) -> bool:

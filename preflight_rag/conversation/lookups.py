@@ -85,7 +85,10 @@ _FILTER_PATTERNS = [LazyPattern(pattern, re.IGNORECASE) for pattern in _FILTERED
 _YEARS = re.compile(r"\b(?P<how>in|from|since|after|before|of) (?:the year )?(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|from) (?P<author>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4})\s*$")
 _JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]{1,200}+)$")
-_POINTER = re.compile(r"\b(?:it|this|that|them|these|those)\b", re.IGNORECASE)
+_POINTER = re.compile(
+    r"\b(?:it|this|that|them|these|those)\b(?: (?:first|originally|initially|last|actually|finally|also))?",
+    re.IGNORECASE,
+)
 
 _A = (
     r"(?:the|this|that|a|an) "

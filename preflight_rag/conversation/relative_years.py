@@ -1,9 +1,17 @@
-"""Years that a follow-up counts from the question before it: "and the year before that?" after one about 2021."""
+"""Years that a follow-up counts from the question before it: "and the year before that?" after one about 2021.
+
+"Who was the leader then?" means the year of the answer before, where the question before has none.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+from preflight_rag.state.reading import Earlier
+from preflight_rag.text.citations import without_marks
+from preflight_rag.text.names import NAME
+from preflight_rag.text.words import STOP_WORDS, words
 
 _YEAR = re.compile(
     r"(?<![\d£$€])(?:19|20)\d\d(?!\d|\s?(?:[£$€%]|(?:euros?|pounds?|dollars?|people|members|miles?|k?m|k?g|units?)\b))",
@@ -23,6 +31,14 @@ _LATER = re.compile(
     r"|the (?:next|following|subsequent) (?:fiscal |financial )?year)\b",
     re.IGNORECASE,
 )
+
+_THEN_ASKED = re.compile(
+    r"(?P<stem>(?:(?:and|but|so) )?(?:who|what|which|how (?:many|much|old|large|big|high)|where|was|were)\b"
+    r"(?! (?:is|are|does|do|will)\b|['’]s)(?!.*\b(?:did|happen\w*)\b).*\w)"
+    r" (?:back )?(?:then|at (?:the|that) time|(?:in )?that year|in those days)",
+    re.I,
+)
+"""A question for how something was in the year just spoken of: "Who was the leader then"."""
 
 
 def with_years(turns: Sequence[str]) -> list[str]:
@@ -53,3 +69,35 @@ def _counted(turn: str, year: int) -> str:
             if not behind.strip(" ?.!,"):
                 return f"{turn[: match.start()]}in {year + sign * years}{behind}"
     return turn
+
+
+def stem_of_then(message: str) -> str:
+    """Return a question without the "then" by which it means a year just spoken of; "" for any other message.
+
+    "Then" of what somebody did means what comes next: "What did they do then?".
+    """
+    match = _THEN_ASKED.fullmatch(message.strip(" ?.!"))
+    return match["stem"] if match else ""
+
+
+def year_spoken_of(earlier: Earlier) -> str:
+    """Return the only year of the last answer, or else that of its first quote; "" if there is none or several.
+
+    The year of the question itself comes first. A quote must name what the question is about.
+    """
+    asked = dict.fromkeys(_YEAR.findall(earlier.question))
+    if asked:
+        return next(iter(asked)) if len(asked) == 1 else ""
+    headline = without_marks(next(iter(earlier.answer.splitlines()), ""))
+    found = dict.fromkeys(_YEAR.findall(headline))
+    quote = earlier.sources[0].text if earlier.sources else ""
+    if not found and _is_about(quote, earlier.question):
+        found = dict.fromkeys(_YEAR.findall(quote))
+    return next(iter(found)) if len(found) == 1 else ""
+
+
+def _is_about(quote: str, question: str) -> bool:
+    """Return whether a quote has the last name of a question, or all its words where it has no name."""
+    named = [match[0].rstrip(".,") for match in NAME.finditer(question, question.find(" ") + 1)]
+    terms = frozenset(words(named[-1] if named else question)) - STOP_WORDS
+    return bool(terms) and terms.issubset(words(quote))

@@ -18,6 +18,7 @@ from preflight_rag.conversation.history import PastMessage, sources_note, summar
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
 from preflight_rag.conversation.named_places import names_by_place, resolve_places
+from preflight_rag.conversation.relative_years import year_spoken_of
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.search.spelling import Speller
@@ -83,6 +84,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         history: Sequence[Message] = (),
         questions: Sequence[str] | None = None,
         people: Sequence[str] = (),
+        year: str = "",
     ) -> Reply[Rewrite]:
         """Return the rewrite of a message, with its cost and the assumptions made.
 
@@ -91,6 +93,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
             history: The conversation before it, for a model.
             questions: The questions before it, for the rules; None for those of the history.
             people: The people named in the last answer, for the rules.
+            year: The year of which the last answer speaks, for the rules.
 
         Raises:
             UsageError: There is no MeSH file at the path.
@@ -104,7 +107,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
                 reply = replace(reply, value=await asyncio.to_thread(self._by_rules, message, []))
         else:
             earlier = [turn.text for turn in history if turn.role == "user"] if questions is None else questions
-            reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier, people))
+            reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier, people, year))
         return await asyncio.to_thread(self._searchable, reply)
 
     def _asks_the_model(self, message: str, follows: bool) -> bool:
@@ -116,12 +119,12 @@ class QueryRewriter(Runnable[str, Rewrite]):
         speller = self._speller()
         return speller is not None and bool(speller.suspects(message))
 
-    def _by_rules(self, message: str, earlier: Sequence[str], people: Sequence[str] = ()) -> Rewrite:
+    def _by_rules(self, message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = "") -> Rewrite:
         # The speller's words are English ones: it would make "warren" of "waren".
         """Return the rewrite of a message by rules, without a model."""
         speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
         spelled = speller.correct(message) if speller else None
-        question = standalone(spelled.text if spelled else message, earlier, people)
+        question = standalone(spelled.text if spelled else message, earlier, people, year)
         known = self._known_terms(question)
         made = rewrite_by_rules(
             question,
@@ -246,7 +249,11 @@ async def standalone_question(
     rewriter = QueryRewriter(library, reader=reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed)
     questions = _understood_questions([past.message for past in history], known)
     reply = await rewriter.rewritten(
-        message, [*read, *(sources_note(earlier) if read else [])], questions, people_of(earlier)
+        message,
+        [*read, *(sources_note(earlier) if read else [])],
+        questions,
+        people_of(earlier),
+        year_spoken_of(earlier),
     )
     documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
     return reply, files or [documents[n] for n in named if documents.get(n)]

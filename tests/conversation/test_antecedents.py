@@ -271,3 +271,58 @@ def test_a_common_noun_with_a_capital_is_no_name(question, message, expected):
 def test_a_document_is_not_meant_where_something_else_is_said_of_it():
     asked = standalone("How old is it?", ["Who signed the lease for the School?"])
     assert asked == "Who signed the lease for the School? How old is it?"
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("Who created Mole's Maze?", "When was it published?", "When was Mole's Maze published?"),
+        ("How many levels does Mole's Maze have?", "When was it sold?", "When was Mole's Maze sold?"),
+        ("Which ferry was Seagull?", "How long was it?", "How long was Seagull?"),
+        ("What is pewter?", "Does it rust in Norway?", "Does pewter rust in Norway?"),
+        ("Does pewter rust in Norway?", "Who uses it?", "Who uses pewter?"),
+        ("What was pewter called before it was renamed?", "Who uses it?", "Who uses pewter?"),
+        ("Why was pewter banned?", "Who uses it?", "Who uses pewter?"),
+    ],
+)
+def test_it_means_the_name_or_the_single_word_that_a_question_is_about(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("earlier", "message"),
+    [
+        # A house that only the answer names; a day; a word for no thing; what a question in between calls "it".
+        (["Which house used the most heat?"], "How much did it use?"),
+        (["Who proposed the longer Saturdays?"], "Who was against it?"),
+        (["What is new?"], "Who wrote it?"),
+        (["How is the bell rung?", "Why is that?", "Does it ring in Norway?"], "Who made it?"),
+    ],
+)
+def test_it_stays_where_no_thing_is_named(earlier, message):
+    assert standalone(message, earlier).endswith(message)
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("How old must a senator be?", "When must he resign?", "When must a senator resign?"),
+        ("How long is the term of a judge?", "Can she be removed?", "Can a judge be removed?"),
+        ("How much notice must a member give?", "When must he pay?", "When must a member pay?"),
+        ("What did the vicar tell a visitor?", "Where was she?", "Where was the vicar?"),
+        ("How is the Abbey Choir Leader chosen?", "Can he resign?", "Can the Abbey Choir Leader resign?"),
+    ],
+)
+def test_he_is_whoever_holds_the_role_that_was_asked_about(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+def test_nobody_of_a_quote_is_meant_by_he_after_a_question_about_anybody():
+    assert (
+        standalone("How old must he be?", ["When may a senator speak?"], ["Ada Byron"]) == "How old must a senator be?"
+    )
+    assert "the vicar" not in standalone("How old is he?", ["When may the vicar speak?"], ["Ada Byron"]).split("? ")[1]
+
+
+def test_two_roles_leave_it_open_whom_he_means():
+    assert standalone("How old is he?", ["Can a senator be a judge?"]) == "Can a senator be a judge? How old is he?"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.conversation.follow_ups import standalone
+from preflight_rag.conversation.follow_ups import new_subject, standalone
 
 ADULT = "What does the adult ticket cost in 2025?"
 
@@ -72,3 +72,62 @@ def test_what_is_no_counterpart_stays(question, message, expected):
 )
 def test_another_years_edition_takes_the_place_of_the_one_that_was_asked_for(question, message, expected):
     assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        ("How old must a senator be?", "And of a representative?", "How old must a representative be?"),
+        ("How long is the term of a governor?", "What about the mayor?", "How long is the term of the mayor?"),
+        ("What is the weight of ring mail?", "What about bone armor?", "What is the weight of bone armor?"),
+        ("What is ring mail's weight?", "And bone armor?", "What is bone armor's weight?"),
+        ("How much does ring mail weigh?", "And bone armor?", "How much does bone armor weigh?"),
+        ("Which bonus does ring mail give?", "And bone armor?", "Which bonus does bone armor give?"),
+        ("How much does a first consultation cost?", "and a microchip?", "How much does a microchip cost?"),
+        ("How long does felting take?", "and a rug?", "How long does felting take? and a rug?"),
+        ("How long does cheese last?", "and a pie?", "How long does a pie last?"),
+        ("How much hay does a pony get at night?", "and a donkey?", "How much hay does a donkey get at night?"),
+        ("What does fault E07 mean?", "And E06?", "What does fault E06 mean?"),
+        ("When was bleep 3.4.0 released?", "And 3.3.0?", "When was bleep 3.3.0 released?"),
+    ],
+)
+def test_a_thing_or_a_role_takes_the_place_of_the_other(question, message, expected):
+    assert standalone(message, [question]) == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        # A quality of the thing; several things for one; people it is for; a part with an article; two versions.
+        ("What is the price of ring mail?", "And weight?"),
+        ("What is the treatment of dengue?", "And side effects?"),
+        ("What is the treatment of dengue?", "And vaccines?"),
+        ("What is the dose of aspirin?", "And children?"),
+        ("What does the plan cost?", "And the deposit?"),
+        ("Did bleep 3.4.0 replace bleep 3.2.0?", "And 3.3.0?"),
+    ],
+)
+def test_what_belongs_to_a_thing_does_not_take_its_place(question, message):
+    assert standalone(message, [question]) == f"{question} {message}"
+
+
+def test_a_guest_whom_a_member_pays_for_is_no_other_payer():
+    asked = standalone("And for a guest?", ["What does a tenant pay?"])
+    assert asked == "What does a tenant pay for a guest?"
+
+
+@pytest.mark.parametrize(
+    ("message", "subject"),
+    [
+        ("What about Potato?", "Potato"),
+        ("and bone armor?", "bone armor"),
+        ("And on Monday?", ""),
+        ("And Monday?", ""),
+        ("And the price?", ""),
+        ("And weight?", ""),
+        ("Who made it?", ""),
+        ("Potato?", ""),
+    ],
+)
+def test_a_fragment_puts_in_a_new_subject_or_none(message, subject):
+    assert new_subject(message) == subject

@@ -4,6 +4,7 @@ import pytest
 
 from preflight_rag.conversation.follow_ups import (
     continued_documents,
+    may_mean_several,
     new_names,
     people_of,
     points_nowhere,
@@ -393,3 +394,30 @@ def test_an_answer_of_several_documents_is_continued_in_none_of_them():
 )
 def test_others_take_the_place_of_the_people_who_pay(question, message, expected):
     assert standalone(message, [question]) == expected
+
+
+def test_it_may_be_the_one_of_several_things_that_a_question_asks_for():
+    before, message = "Which house used the most heat?", "How much did it use?"
+    assert may_mean_several(message, f"{before} {message}", before)
+    assert not may_mean_several("And in 2019?", f"{before} And in 2019?", before)
+    assert not may_mean_several(message, "How much did house C use?", before)
+    assert not may_mean_several(message, f"How old is house C? {message}", "How old is house C?")
+
+
+def test_a_letter_names_another_thing_and_the_same_question_is_no_riddle():
+    earlier = {"question": "How much heat did the house use?", "answer": "", "citations": [], "groups": []}
+    asked = f"{earlier['question']} And house A?"
+    assert not adds_nothing("And house A?", asked, earlier)
+    assert adds_nothing("And the house?", f"{earlier['question']} And the house?", earlier)
+    assert not adds_nothing("How much heat did it use?", earlier["question"], earlier)
+
+
+def test_a_person_has_no_office_and_a_quote_without_the_office_names_no_holder():
+    asked = ["How many hours did Bruno work in 2024?"]
+    assert standalone("Who is the chair?", asked) == "Who is the chair?"
+    row = Source(1, "p", "Repairs", "Bicycle: Gazelle Chamonix")
+    assert people_of(Earlier("Who is the chair?", "Most relevant passages", (row,))) == []
+    rule = Source(1, "p", "Rules", "No Person shall be chair for more than three years.")
+    assert people_of(Earlier("How old must the chair be?", "Most relevant passages", (rule,))) == []
+    chair = Source(1, "p", "Minutes", "In the chair: Ada Byron")
+    assert people_of(Earlier("Who is the chair?", "Most relevant passages", (chair,))) == ["Ada Byron"]
