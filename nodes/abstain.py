@@ -26,6 +26,7 @@ FLOOR = 0.42
 """Least cosine of a passage with the question at which its document is called the nearest one. Set on the questions
 that `NEAR` of `offline/answers.py` was set on, of which one in ten about the articles lies below it; for the default
 embedder, others give higher ones."""
+_PREPOSITIONS = frozenset(["in", "at", "of", "from", "to", "on", "near", "for", "between", "outside"])
 NO_MENTION = "No document that was searched mentions {named}."
 
 
@@ -81,7 +82,11 @@ def _is_titled(question: str, sources: Sequence[Source]) -> bool:
 
 
 def _mention_name(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage mentions a name of the question, of which other words may say what is asked."""
-    named = [name for name in surface_names(question) if name]
+    """Return whether a passage mentions a name of the question, of which other words may say what is asked.
+
+    A name behind a preposition says where something is, and many things are in Canada.
+    """
+    asked = tokens(question)
+    named = [name for name in surface_names(question) if name and asked[position(name, asked) - 1] not in _PREPOSITIONS]
     texts = [tokens(source.text) for source in sources] if named else []
     return any(position(name, text) >= 0 for name in named for text in texts)

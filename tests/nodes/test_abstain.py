@@ -68,10 +68,11 @@ NEAREST = "The nearest document is “Lift contract”."
         ),
         ("How much of the money did Ada Lund get back?", NOT_ANSWERED),
         ("How tall is the tower at Pisa?", NOT_IN_DOCUMENTS),
+        ("How tall is the tower in Vester?", NOT_IN_DOCUMENTS),
     ],
 )
 async def test_a_document_that_may_answer_in_other_words_is_not_called_silent(tmp_path, embedder, question, says):
-    text = "The engineer is on site within 45 minutes of the call. The client is represented by Ada Lund."
+    text = "The engineer is on site within 45 minutes of the call. The client in Vester is represented by Ada Lund."
     with Library.open(tmp_path, embedder=embedder, create=True) as library:
         library.add([Document(id="lift", text=text, title="Lift contract", source="lift")])
         (passage,) = library.passages(library.all_passage_ids())
