@@ -85,6 +85,8 @@ _FILTER_PATTERNS = [LazyPattern(pattern, re.IGNORECASE) for pattern in _FILTERED
 _YEARS = re.compile(r"\b(?P<how>in|from|since|after|before|of) (?:the year )?(?P<year>(?:19|20)\d\d)\b", re.IGNORECASE)
 _BY = re.compile(r"\b(?:by|from) (?P<author>[^\W\d_][\w.'’-]*(?: [^\W\d_][\w.'’-]*){0,4})\s*$")
 _JOURNAL = re.compile(r"\b(?:in|by) (?:the )?(?:journal )?(?P<journal>[A-Z][\w&.,'’ -]{1,200}+)$")
+_STATES = re.compile(r"\S (?:is|are|was|were|has|have|had|did)(?: been)? [a-z]{3,}", re.IGNORECASE)
+"""A verb in what seems to be a topic: "How many studies on smoking were included?" asks what a document says."""
 _POINTER = re.compile(
     r"\b(?:it|this|that|them|these|those)\b(?: (?:first|originally|initially|last|actually|finally|also))?",
     re.IGNORECASE,
@@ -203,7 +205,7 @@ def recognise_lookup(question: str) -> Lookup | None:
     for pattern in _PATTERNS:
         if match := pattern.fullmatch(text):
             topic = _cleaned(match.groupdict().get("topic") or "")
-            return None if _POINTER.fullmatch(topic) else Lookup("listing", topic)
+            return None if _POINTER.fullmatch(topic) or _STATES.search(topic) else Lookup("listing", topic)
     things = _ENTITIES.fullmatch(text)
     if things and words(things["asked"]) and not re.fullmatch(_NOUN, things["asked"], re.IGNORECASE):
         return Lookup("listing", _cleaned(things["topic"] or ""), asked=things["asked"])

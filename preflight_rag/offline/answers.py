@@ -60,6 +60,7 @@ from preflight_rag.offline.found_answers import (
     counts_another,
     grouped,
     is_of_another,
+    is_one_of_several,
     says_as_much,
     with_asked_noun,
 )
@@ -77,6 +78,7 @@ from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.offline.other_times import is_next_of_the_past, is_of_another_day, is_of_another_time
 from preflight_rag.offline.partial_figures import is_partial_figure
+from preflight_rag.offline.proposals import only_proposes
 from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
@@ -104,7 +106,7 @@ from preflight_rag.text.headers import (
 )
 from preflight_rag.text.languages import language_of
 from preflight_rag.text.letter_lines import states_nothing
-from preflight_rag.text.money import asks_sum, has_money, with_currency
+from preflight_rag.text.money import asks_sum, has_decimals, has_money, with_currency
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
@@ -272,10 +274,10 @@ class JudgedAnswers:
             return "subject"
         if repeats_role(question, answer) or is_name_of_class(answer.text, quote):
             return "wrong_type"
-        if counts_another(question, answer):
+        if any(counts(question, answer) for counts in (counts_another, is_partial_figure, is_one_of_several)):
             return "counted"
-        if is_partial_figure(question, quote, answer.span.text):
-            return "counted"
+        if only_proposes(question, quote):
+            return "proposed"
         if is_too_wide(question, quote, answer.text, source.title):
             return "wide"
         if (
@@ -391,8 +393,10 @@ def _names_row(asked: frozenset[str], row: str) -> bool:
 
 
 def _of_asked_kind(question: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
-    """Return the lines with an amount of money, or the rows, if the question asks for one, else all lines."""
-    return [(n, line) for n, line in lines if has_money(line) or is_row(line) or not asks_sum(question)]
+    """Return the rows and the lines with an amount or a price if the question asks for one, else all lines."""
+    if not asks_sum(question):
+        return list(lines)
+    return [(n, line) for n, line in lines if has_money(line) or is_row(line) or has_decimals(line)]
 
 
 def _is_read(source: Source) -> bool:

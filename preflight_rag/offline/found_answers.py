@@ -87,6 +87,14 @@ _COUNTED_BEHIND = re.compile(
 """A word behind a number that it counts: "2000 workers" is no year."""
 _LONGEST_RANGE = 40
 """Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
+_ASKS_PEOPLE = re.compile(
+    r"^\W*who (?:are|were|will be)\b|\b(?:which|what) (?:people|persons)\b"
+    r"|^\W*who (?:is|was) (?:in |on )?the (?:\w+ )?(?:jury|panel|team|committee|board|crew|staff|band|cast|group)\b",
+    re.IGNORECASE,
+)
+_AND = re.compile(r",|;|\band\b|&")
+_NAME_BEHIND = re.compile(r"(?:,| and| &|, and)\s(?:[a-z0-9]+ ){0,5}(?:of \d{4}, )?[A-Z][\w'’-]+")
+_NAME_BEFORE = re.compile(r"[A-Z][\w'’-]+(?:,| and| &|, and)\s(?:[a-z0-9]+ ){0,5}(?:of \d{4}, |\d{4}, )?$")
 _WHICH = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
 _WORDS_BEHIND = re.compile(r"(?:\s[^\W\d_]{2,30}){1,4}")
 _WORD_BEHIND = re.compile(r"\s(?P<word>[^\W\d_]{2,30})")
@@ -215,6 +223,18 @@ def with_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
     if not is_reached:
         return answer
     return replace(answer, span=replace(answer.span, end=kept, text=text[answer.span.start : kept]))
+
+
+def is_one_of_several(question: str, answer: PassageAnswer) -> bool:
+    """Return whether a question asks for a group of people, and the answer is one of a list that its sentence gives.
+
+    "Luis Ferro" is not the whole jury of "The jury will be Luis Ferro, Oona Reilly and Samir Haddad".
+    """
+    if not _ASKS_PEOPLE.search(last_question(question)) or _AND.search(answer.text):
+        return False
+    start = answer.quote.find(answer.span.text)
+    before, behind = answer.quote[: max(start, 0)], answer.quote[start + len(answer.span.text) :]
+    return start >= 0 and bool(_NAME_BEHIND.match(behind) or _NAME_BEFORE.search(before))
 
 
 def has_figure(text: str) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from preflight_rag.offline.found_answers import PassageAnswer
+
 _EXTRA_BEFORE = re.compile(r"\b(?:extra|additional|further|another|bonus of)[^\w.;:]*$", re.IGNORECASE)
 _EXTRA = re.compile(r"\b(?:extra|additional(?:ly)?|further|another|more|bonus|surcharge|supplement|on top)\b", re.I)
 _DIFFERENCE = re.compile(
@@ -24,14 +26,9 @@ _COMPARES = re.compile(
 )
 
 
-def is_partial_figure(question: str, quote: str, answer: str) -> bool:
-    """Return whether a figure is an extra or a difference, and the question asks for neither.
-
-    Args:
-        question: The standalone question.
-        quote: The sentence.
-        answer: The answer as it stands in the sentence.
-    """
+def is_partial_figure(question: str, found: PassageAnswer) -> bool:
+    """Return whether an answer's figure is an extra or a difference, and the question asks for neither."""
+    quote, answer = found.quote, found.span.text
     start = quote.find(answer)
     if start < 0 or not any(map(str.isdigit, answer)):
         return False

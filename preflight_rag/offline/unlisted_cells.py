@@ -1,4 +1,4 @@
-"""Rows of a table that do not list something: "Which items contain no milk?", "What is gluten free?".
+"""Rows of a table that do not list something: "Which items contain no milk?", "Which customers have not paid?".
 
 Sentences and vectors put the rows that list it first, which is the opposite of what is asked for. That a cell does not
 list something is no proof that it is not there, so the rows are shown under what they do not list, and nothing is
@@ -27,6 +27,7 @@ _ASKED = tuple(
         rf"(?:is|are|comes?) (?:not|never) made (?:with|of|from) {_WHAT}",
         rf"(?:is|are) (?:free (?:of|from) {_WHAT})",
         r"(?:is|are) (?P<what>[^\W\d_][\w'’]{1,30})[ -]free",
+        r"(?:have|has|are|is|were|was)(?: not|n['’]t)(?: yet)?(?: been)? (?P<what>[^\W\d_]{3,30})(?: yet)?",
     )
 )
 _SHORT_LIST = 80

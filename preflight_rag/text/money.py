@@ -89,6 +89,11 @@ def has_money(text: str) -> bool:
     return bool(_AMOUNT.search(text)) or (bool(_PRICED.search(text)) and " | " in text)
 
 
+def has_decimals(text: str) -> bool:
+    """Return whether a text has a figure with two decimals, as prices are written on receipts."""
+    return _TWO_DECIMALS.search(text) is not None
+
+
 def asks_price(question: str) -> bool:
     """Return whether the subject of a question is a price or a wage, which a name does not answer."""
     return bool(_ASKS_PRICE.search(question))

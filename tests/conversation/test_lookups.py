@@ -95,6 +95,7 @@ def test_metadata(question: str, fields: tuple[str, ...], topic: str) -> None:
         "How many patients were in the trial?",
         "How many studies were included in the review?",
         "How many trials were stopped early?",
+        "How many studies on smoking were included?",
         "Which drug was studied in the trial?",
         "List the side effects of metformin",
         "List the drugs studied in the trial",

@@ -13,6 +13,7 @@ from preflight_rag.offline.found_answers import (
     counts_another,
     grouped,
     is_of_another,
+    is_one_of_several,
     says_as_much,
     with_asked_noun,
 )
@@ -89,6 +90,25 @@ def test_a_sentence_about_something_else_is_not_cited_with_the_answer(question, 
 )
 def test_an_answer_has_the_noun_that_is_asked_for(question, text, answer, whole):
     assert with_asked_noun(question, group((text, answer, 0.9)).found[0]).text == whole
+
+
+JURY = "The jury will be Bo Dahl, Ada Lund and the winner of 2024, Eva Roth."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer", "is_one"),
+    [
+        ("Who are the members of the jury?", JURY, "Bo Dahl", True),
+        ("Who is the jury?", JURY, "Ada Lund", True),
+        ("Who is on the prize jury?", JURY, "Eva Roth", True),
+        ("Who are the members of the jury?", JURY, "Bo Dahl, Ada Lund and the winner of 2024, Eva Roth", False),
+        ("Who won in 2024?", JURY, "Eva Roth", False),
+        ("Who were the guests?", "The guests were from Vester, and Ada Lund spoke.", "from Vester", True),
+        ("Who are the tenants?", "The tenants are Ada Lund.", "Ada Lund", False),
+    ],
+)
+def test_one_of_several_people_is_not_the_group(question, text, answer, is_one):
+    assert is_one_of_several(question, group((text, answer, 0.9)).found[0]) is is_one
 
 
 def test_the_number_of_an_item_is_no_answer():

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from preflight_rag.models.reading.extractive_reader import Span
+from preflight_rag.offline.found_answers import PassageAnswer
 from preflight_rag.offline.partial_figures import is_partial_figure
+from preflight_rag.state.reading import Source
 
 EXTRA = "If the round is timed, an extra 10 points is added for every second left."
 DIFFERENCE = "The new mode is 1 dB more sensitive than the old one, and 30 Hz wide."
@@ -28,4 +31,5 @@ DIFFERENCE = "The new mode is 1 dB more sensitive than the old one, and 30 Hz wi
     ],
 )
 def test_an_extra_or_a_difference_is_partial(question: str, quote: str, answer: str, is_partial: bool) -> None:
-    assert is_partial_figure(question, quote, answer) is is_partial
+    span = Span(quote.index(answer), quote.index(answer) + len(answer), answer, 5.0)
+    assert is_partial_figure(question, PassageAnswer(Source(1, "p1", "", quote), span, 0.9)) is is_partial

@@ -9,7 +9,8 @@ BREAD = "Item: Country loaf | Price: 4.60 | Contains: gluten"
 KNOT = "Item: Cinnamon knot | Price: 2.70 | Contains: gluten, milk, egg"
 TORTE = "Item: Chocolate torte | Price: 32.00 | Contains: milk, egg, nuts"
 ROOMS = ("Room: Blue | Equipment: projector, sink", "Room: Red | Equipment: sink", "Room: Green | Equipment: piano")
-TABLES = ((BREAD, KNOT, TORTE), ROOMS)
+ORDERS = ("Order: 51 | Status: paid", "Order: 52 | Status: on hold", "Order: 53 | Status: unpaid")
+TABLES = ((BREAD, KNOT, TORTE), ROOMS, ORDERS)
 
 
 def rows_of(question):
@@ -27,6 +28,8 @@ def rows_of(question):
         ("Which goods have no egg in them?", "Rows found that do not list “egg” under “Contains”:", [BREAD]),
         ("What is free from nuts?", "Rows found that do not list “nuts” under “Contains”:", [BREAD, KNOT]),
         ("Which rooms have no sink?", "Rows found that do not list “sink” under “Equipment”:", [ROOMS[2]]),
+        ("Which orders have not been paid yet?", "Rows found that do not list “paid” under “Status”:", ORDERS[1:]),
+        ("Which orders are not paid?", "Rows found that do not list “paid” under “Status”:", ORDERS[1:]),
         (
             "Which room doesn't have a projector?",
             "Rows found that do not list “projector” under “Equipment”:",

@@ -1,0 +1,31 @@
+"""Sentences that only propose what a question asks for as a fact: "proposed to lower the price from 12.99 to 9.99".
+
+Whether it was decided stands elsewhere, so that nothing is claimed of them. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+
+_PROPOSES = re.compile(
+    r"\b(?:propos(?:e[sd]?|ing|als?)|motion to|moved (?:to|that)|(?:asked|wished|wanted|would like) to|applied for)\b",
+    re.IGNORECASE,
+)
+_DECIDES = re.compile(
+    r"\b(?:accepted|agreed|approved|adopted|carried|decided|granted|passed|resolved|rejected|refused|defeated"
+    r"|voted|unanimous\w*)\b",
+    re.IGNORECASE,
+)
+
+
+def only_proposes(question: str, sentence: str) -> bool:
+    """Return whether a sentence proposes something, without what became of it, and the question asks for no proposal.
+
+    Args:
+        question: The standalone question.
+        sentence: The sentence.
+    """
+    match = _PROPOSES.search(sentence)
+    if match is None or _PROPOSES.search(question):
+        return False
+    return _DECIDES.search(sentence) is None and match[0].casefold() not in question.casefold()
