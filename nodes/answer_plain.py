@@ -316,6 +316,8 @@ def _without_distant_quotes(
     draft = reply.value
     if draft.claims or is_near(decision) or not (names_much(question) or lacks_code(question, sources)):
         return reply
+    if draft.unclaimed == why_unclaimed("other_words"):
+        return reply
     return reply if is_half_quoted(question, draft.quotes, sources) else replace(reply, value=Draft("", found=False))
 
 

@@ -18,6 +18,9 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.found_answers._ASKS_PEOPLE", "Who is on the jury?", "Who is Ada Lund?"),
+    ("offline.proposals._DECIDES", "It was carried by 4 votes.", "It was read aloud."),
+    ("offline.proposals._PROPOSES", "She proposed to lower it.", "The recommended dose is 5 mg."),
     ("offline.authorship._BEFORE_PARTICIPLE", "good lists maintained by", "Maintained by him"),
     ("text.sentence_fit._ASKS_EFFECT", "What does the red lever do?", "What does the lever cost?"),
     ("offline.partial_figures._COMPARES", "Is it better than the other?", "Is it good?"),

@@ -25,6 +25,7 @@ from preflight_rag.state.values import Relation
 from preflight_rag.text.citations import MARK, MARKS, labelled, plain
 from preflight_rag.text.headers import CONTRADICTED, DIFFERENT, OF_VERSIONS
 from preflight_rag.text.names import speaks_of, surface_name
+from preflight_rag.text.numbered_parts import ITEM_NUMBER
 from preflight_rag.text.quotes import Span, locate, strongest, support
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import with_digits
@@ -39,7 +40,6 @@ LONGEST_QUOTE = 300
 
 _LABEL = re.compile(r"^\W*+([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _NUMERAL = re.compile(r"\d[\d.,]*")
-_ITEM_NUMBER = re.compile(r"^[ \t]*\(?\d{1,3}[.)](?=\s)", re.M)
 _DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
 
 
@@ -284,7 +284,7 @@ def _states_figures(answer: str, text: str) -> bool:
 
 def _stated_numbers(text: str) -> frozenset[str]:
     """Return the numbers of a text, in digits or words, without those of a list's items."""
-    stated = _ITEM_NUMBER.sub(" ", text)
+    stated = ITEM_NUMBER.sub(" ", text)
     return numbers_of(stated) | numbers_of(with_digits(stated))
 
 

@@ -597,10 +597,12 @@ class AnswerReader:
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
-            quotes = exact_sentences(question, sources) or self._alike(question, sources, ranked)
+            exact = exact_sentences(question, sources)
+            quotes = exact or self._alike(question, sources, ranked)
+            why = why_unclaimed("other_words") if quotes and not exact else ""
             quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
-            return evidence(*by_year(question, by_number, quotes, lead))
+            return evidence(*by_year(question, by_number, quotes, lead), why)
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
         nearest = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]

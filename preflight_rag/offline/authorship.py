@@ -30,8 +30,9 @@ _ASIDE = re.compile(rf" {_PREPOSITION}\b.*", re.IGNORECASE | re.DOTALL)
 _SUBJECT = re.compile(
     rf"(?P<work>[^.,;:()]{{1,80}}?) (?:was|were|is|are|has been|have been) (?:\w+ ){{0,2}}{_MADE} by\b", re.IGNORECASE
 )
-_BEFORE_PARTICIPLE = re.compile(rf"(?P<work>(?:[^\W\d_][\w’'-]* ){{1,2}}){_MADE} by\b", re.IGNORECASE)
-"""A work with a participle behind it: "informative lists maintained by"."""
+_BEFORE_PARTICIPLE = re.compile(rf"(?P<work>(?:\b[^\W\d_][\w’'-]{{0,30}} ){{1,2}}){_MADE} by\b", re.IGNORECASE)
+"""A work with a participle behind it: "informative lists maintained by"; what stands in apposition is none."""
+_IN_APPOSITION = re.compile(r", (?:[\w'’-]{1,30} ){0,2}$")
 _ANY_WORK = frozenset(
     words(
         "it this that which original first document text manual guide handbook book booklet paper article report file"
@@ -51,5 +52,7 @@ def is_of_another_work(question: str, sentence: str) -> bool:
     if part and frozenset(words(part["part"])).isdisjoint(named):
         return True
     stated = _SUBJECT.search(sentence) or _BEFORE_PARTICIPLE.search(sentence) or _OBJECT.search(sentence)
+    if stated and stated.re is _BEFORE_PARTICIPLE and _IN_APPOSITION.search(sentence, 0, stated.start()):
+        return False
     work = frozenset(words(_ASIDE.sub("", stated["work"]))) - STOP_WORDS - _ANY_WORK if stated else frozenset()
     return bool(work) and work.isdisjoint(named)

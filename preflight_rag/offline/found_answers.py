@@ -14,6 +14,7 @@ from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.log_lines import is_log_line
+from preflight_rag.text.numbered_parts import ITEM_NUMBER
 from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
@@ -98,7 +99,6 @@ _NAME_BEFORE = re.compile(r"[A-Z][\w'’-]+(?:,| and| &|, and)\s(?:[a-z0-9]+ ){0
 _WHICH = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
 _WORDS_BEHIND = re.compile(r"(?:\s[^\W\d_]{2,30}){1,4}")
 _WORD_BEHIND = re.compile(r"\s(?P<word>[^\W\d_]{2,30})")
-_ITEM_NUMBER = re.compile(r"[ \t]*\(?(?P<number>(?:\d{1,3}|[ivxIVX]{1,4}|[a-zA-Z])[.)])(?=\s)")
 _PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
 MOST_MISSING = 1
 """Words of the question in an answer's first sentence that another one, cited with it, may lack; a guess."""
@@ -308,7 +308,7 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
 
 def _is_item_number(text: str, span: Span) -> bool:
     """Return whether a span is the number of a list's item at the beginning of a line: the 3 of "3. Delay a vote"."""
-    item = _ITEM_NUMBER.match(text, text.rfind("\n", 0, span.start) + 1)
+    item = ITEM_NUMBER.match(text, text.rfind("\n", 0, span.start) + 1)
     return item is not None and item.start("number") <= span.start and span.end <= item.end()
 
 

@@ -11,17 +11,18 @@ import re
 
 from preflight_rag.offline.found_answers import PassageAnswer
 
-_EXTRA_BEFORE = re.compile(r"\b(?:extra|additional|further|another|bonus of)[^\w.;:]*$", re.IGNORECASE)
+_EXTRA_BEFORE = re.compile(r"\b(?:extra|additional|further|another|bonus of) $", re.IGNORECASE)
 _EXTRA = re.compile(r"\b(?:extra|additional(?:ly)?|further|another|more|bonus|surcharge|supplement|on top)\b", re.I)
-_DIFFERENCE = re.compile(
-    r"[^\w.;:]*(?:[\w-]+ ){0,2}?(?:more|less|better|worse|(?!other |over |under |after |never |number )[a-z]{2,9}er)"
-    r"(?: [\w-]+){0,3}? than\b",
-    re.IGNORECASE,
+_FOR_EACH = re.compile(r"[^.;:]{0,60}\b(?:every|each|per)\b", re.IGNORECASE)
+_HIGHER = (
+    r"(?:more|less|better|worse|higher|lower|greater|larger|smaller|longer|shorter|older|younger|taller|faster|slower"
+    r"|cheaper|wider|narrower|deeper|heavier|lighter|stronger|weaker|warmer|colder|hotter|brighter|thicker|thinner)"
 )
+_DIFFERENCE = re.compile(rf" (?!or )(?:[\w-]+ ){{0,2}}?{_HIGHER}(?: [\w-]+){{0,3}}? than\b", re.IGNORECASE)
 """Behind a figure: what it is compared with."""
 _COMPARES = re.compile(
-    r"\b(?:than|by how|more|less|fewer|difference|compar\w+|gain\w*|improve\w*|better|worse|increas\w+|decreas\w+"
-    r"|rise|rose|fall|fell|drop\w*|grow\w*|grew|[a-z]{2,9}er)\b",
+    rf"\b(?:than|by how|fewer|difference|compar\w+|gain\w*|improve\w*|increas\w+|decreas\w+"
+    rf"|rise|rose|fall|fell|drop\w*|grow\w*|grew|{_HIGHER})\b",
     re.IGNORECASE,
 )
 
@@ -33,6 +34,7 @@ def is_partial_figure(question: str, found: PassageAnswer) -> bool:
     if start < 0 or not any(map(str.isdigit, answer)):
         return False
     is_extra = _EXTRA_BEFORE.search(quote, 0, start) is not None or _EXTRA.match(answer) is not None
-    if is_extra and not _EXTRA.search(question):
+    end = start + len(answer)
+    if is_extra and _FOR_EACH.match(quote, end) and not _EXTRA.search(question):
         return True
-    return _DIFFERENCE.match(quote, start + len(answer)) is not None and not _COMPARES.search(question)
+    return _DIFFERENCE.match(quote, end) is not None and not _COMPARES.search(question)

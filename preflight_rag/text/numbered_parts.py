@@ -17,6 +17,8 @@ from typing import Protocol
 from preflight_rag.text.named_documents import is_of_named_document
 from preflight_rag.text.words import STOP_WORDS, words
 
+ITEM_NUMBER = re.compile(r"^[ \t]*\(?(?P<number>\d{1,3}[.)])(?=\s)", re.M)
+"""The number of a list's item at the beginning of a line: the 3 of "3. Delay a vote"."""
 _KINDS = (
     *("article", "section", "clause", "paragraph", "regulation", "rule", "schedule", "annex", "appendix", "chapter"),
     *("exhibit", "part", "title", "artikel", "abschnitt", "anlage", "anhang", "kapitel", "paragraf", "artículo"),

@@ -21,6 +21,8 @@ from preflight_rag.offline.confidence import type_features
         ("Who painted the mural?", "The portrait was painted by Al Roth.", True),
         ("Who edited the newsletter in 2020?", "The yearbook was edited by Al Roth.", True),
         ("Who maintains the harbour radio?", "Both bands have good lists maintained by Al Roth.", True),
+        ("Who designed the abbey hall?", "The abbey hall, an oak building designed by Al Roth, burnt.", False),
+        ("Who wrote Dracula?", "Dracula, a Gothic novel written by Bram Stoker, is long.", False),
         ("Who maintains the harbour radio?", "The radio is maintained by Al Roth.", False),
         ("Who currently maintains the harbour radio?", "Al Roth maintains the lists of both bands.", True),
         ("Who pays for the mural?", "The portrait was painted by Al Roth.", False),

@@ -117,6 +117,9 @@ def test_the_number_of_an_item_is_no_answer():
     spans = (Span(item, item + 1, "3", 5.0), Span(days, days + 6, "3 days", 4.0))
     read = ReadPassage(Source(1, "p1", "", text), PassageReading(spans, 0.9))
     assert [answer.text for answer in answers_of(read)] == ["3 days"]
+    newton = Source(1, "p1", "", "I. Newton wrote it.")
+    read = ReadPassage(newton, PassageReading((Span(0, 9, "I. Newton", 5.0),), 0.9))
+    assert [answer.text for answer in answers_of(read)] == ["I. Newton"]
 
 
 DELIVERY = "Within Germany two to three working days, to Austria four, to Switzerland up to seven."

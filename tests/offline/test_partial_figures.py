@@ -27,6 +27,10 @@ DIFFERENCE = "The new mode is 1 dB more sensitive than the old one, and 30 Hz wi
         ("How much does the guest room cost?", "The guest room is 21 euros per night.", "21 euros", False),
         ("How many members are there?", "The club has 84 members, more than in any other year.", "84", False),
         ("How many people work there?", "120 people work there rather than at home.", "120", False),
+        ("How many litres are allowed a week?", "The weekly limit is 5 litres rather than 6.", "5 litres", False),
+        ("When was the mill built?", "The mill was built in 1920, earlier than the church.", "1920", False),
+        ("How many people died in the flood?", "A further 300 people died in the flood.", "300", False),
+        ("Who may swim?", "Guests who are 18 or older than that may swim.", "18", False),
         ("Who built the mill?", "Another builder, Ada Lund, built the mill.", "Ada Lund", False),
     ],
 )

@@ -78,6 +78,8 @@ _LINES = frozenset((*_BLOCKS.split(), "br"))
 _LEFT_OUT_OF_TEXT = frozenset((*_INVISIBLE, *_BOILERPLATE))
 _CITATION = re.compile(r"\[\d+\]")
 """The mark of a reference, which says where a cell is from and not what it means."""
+MOSTLY_LINKS = 0.5
+"""Least share of a table's characters in links at which it may be navigation; a guess."""
 _NAVIGATION = re.compile(r"nav(?:igation|bar|header|footer|links?)?|breadcrumbs?|pag(?:er|ination)", re.IGNORECASE)
 """In the names of an element: it leads to other pages."""
 _NOTE_KIND = re.compile(r"\b(?:foot|end|rear)notes?\b")
@@ -865,8 +867,9 @@ def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
 
 
 def _is_navigation(table: Tag) -> bool:
-    """Return whether a table has links and is named as what leads to other pages, or what it stands in is."""
-    if table.find("a", href=True) is None:
+    """Return whether a table is mostly links, and named as what leads to other pages, or what it stands in is."""
+    linked = sum(len(squash(link.get_text())) for link in table.find_all("a", href=True))
+    if not linked or linked < MOSTLY_LINKS * len(squash(table.get_text())):
         return False
     around = [table] if table.parent is None else [table, table.parent]
     names = [name for each in around for name in (each.name, *(each.get("class") or ()), each.get("id"))]
