@@ -44,6 +44,7 @@ from preflight_rag.offline.evidence import (
     alike_quotes,
     evidence,
     extract_of,
+    likely_span,
     nearest_quotes,
     of_versions,
     sentences_of,
@@ -593,7 +594,10 @@ class AnswerReader:
         stated = sentences_of(sources, question)
         stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
         stated = with_long_forms(question, stated, sources)
-        ranked = self.sentences.rank(fit.asked if fit.asked != fit.question else question, stated, MAX_COMPARED)
+        likely = {item.source.n: span for item in read if (span := likely_span(item))}
+        first = [place for place, item in enumerate(stated) if likely.get(item.n, "\0") in item.text]
+        asked = fit.asked if fit.asked != fit.question else question
+        ranked = self.sentences.rank(asked, stated, MAX_COMPARED, first[:MAX_QUOTED])
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):

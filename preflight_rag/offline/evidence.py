@@ -28,9 +28,10 @@ from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.letter_lines import QUOTED_PART, states_nothing, writer_and_words
 from preflight_rag.text.links import TARGET_LINE, is_bare_reference
 from preflight_rag.text.money import asks_sum, has_money, is_other_figure
+from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
-from preflight_rag.text.other_things import answers_to
+from preflight_rag.text.other_things import answers_to, subject_words
 from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.question_forms import may_answer
 from preflight_rag.text.quotes import is_title, plain
@@ -82,6 +83,11 @@ NO_FIGURE = 0.3
 """
 ANOTHER_YEAR = 0.3
 """Penalty of a sentence about another year, where one is about the year that is asked for; a guess, the one above."""
+ONLY_NAME = 0.3
+"""Penalty of a sentence with the question's name alone, where another of its passage has what is asked of it; a guess,
+the one above."""
+LEAST_SURE = 0.8
+"""Probability that a passage answers from which the sentence with its answer counts as saying it; a guess."""
 EARLIER = 0.3
 """Penalty of a sentence that a mail quotes from another one, where the mail's own words are about the same: they answer
 what it quotes. A guess, the one above."""
@@ -191,8 +197,17 @@ class SentenceReader:
         kept = [item.sentence for item in ranked[:MAX_EXTRACTED] if item.score >= EXTRACT_THRESHOLD]
         return extract_of([(sentence.n, sentence.title, sentence.text) for sentence in kept])
 
-    def rank(self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED) -> list[ScoredSentence]:
-        """Return the `most` sentences with the largest lexical shares, scored, best first; ties in their order."""
+    def rank(
+        self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED, first: Collection[int] = ()
+    ) -> list[ScoredSentence]:
+        """Return the `most` sentences with the largest lexical shares, scored, best first; ties in their order.
+
+        Args:
+            question: The question.
+            sentences: The sentences.
+            most: How many are scored.
+            first: Places of sentences that are scored whatever their shares.
+        """
         import numpy as np
 
         if not sentences:
@@ -204,7 +219,7 @@ class SentenceReader:
         ]
         shares = [max(found) for found in zip(*by_spelling, strict=True)]
         # Words choose which sentences are embedded, as embedding is what takes the time.
-        order = sorted(range(len(sentences)), key=lambda i: (-shares[i], sentences[i].n, i))
+        order = sorted(range(len(sentences)), key=lambda i: (i not in first, -shares[i], sentences[i].n, i))
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = self._vectors(
             [(encodable(sentences[i].title), encodable(_without_target(sentences[i].text))) for i in chosen]
@@ -439,6 +454,11 @@ def _has_share(text: str) -> bool:
     return "%" in text or " per cent" in text or " percent" in text or has_money(text)
 
 
+def _has_amount(text: str) -> bool:
+    """Return whether a text states an amount of money, or a share: a deposit may be 30 per cent."""
+    return has_money(text) or _has_share(text)
+
+
 def _has_total(text: str) -> bool:
     """Return whether a text states an amount of money as a total."""
     return has_money(text) and _TOTAL.search(text) is not None
@@ -449,7 +469,7 @@ def says_of_kind(question: str) -> Callable[[str], bool] | None:
     if _ASKS_SHARE.search(question):
         return _has_share
     if asks_sum(question):
-        return _has_total if _TOTAL.search(question) else has_money
+        return _has_total if _TOTAL.search(question) else _has_amount
     kind = "" if _MOST.search(question) else asked_kind(question)
     return {"number": has_figure, "date": _has_day}.get(kind)
 
@@ -486,6 +506,7 @@ def nearest_quotes(
     for item in ranked:
         if not QUOTED_PART.match(item.sentence.text):
             own_shares[item.sentence.n] = max(item.share, own_shares.get(item.sentence.n, 0.0))
+    only_names = _sentences_with_only_names(ranked, read, fit.question)
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.
     given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
 
@@ -500,6 +521,7 @@ def nearest_quotes(
         off += MISFIT * is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
         is_own = QUOTED_PART.match(item.sentence.text) is None
+        off += ONLY_NAME * (item.sentence in only_names)
         off += EARLIER * (not is_own and own_shares.get(item.sentence.n, 0.0) >= LEAST_WORDS * item.share)
         off += NO_FIGURE * (says is not None and not says(item.sentence.text))
         off += NO_REASON * (not may_answer(fit.question, item.sentence.text))
@@ -512,6 +534,34 @@ def nearest_quotes(
         if not _is_shown(item.sentence.text, nearest):
             nearest.setdefault(item.sentence.n, item.sentence.text)
     return list(nearest.items())[:most]
+
+
+def _sentences_with_only_names(
+    ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], question: str
+) -> list[Sentence]:
+    """Return the sentences that have no more of a question than a name, where another of the passage answers rather.
+
+    "The Owner lets the Corn Exchange to the Hirer" names what the whole contract is about; "A deposit of 30 per cent
+    falls due" or, without a word of the question, the sentence in which the reader finds the answer, need not name it.
+    """
+    names = frozenset(words(" ".join(chain.from_iterable(surface_names(question)))))
+    asked = subject_words(question) - names
+    if not names or not asked:
+        return []
+    spans = {item.source.n: likely_span(item) for item in read}
+    found = []
+    for n in {item.sentence.n for item in ranked}:
+        own = [item.sentence for item in ranked if item.sentence.n == n and not is_row(item.sentence.text)]
+        saying = [sentence for sentence in own if sentence.terms & asked]
+        holding = [sentence for sentence in own if spans[n] and spans[n] in sentence.text]
+        better = saying or holding
+        found += [each for each in own if better and each not in better and each.terms & names]
+    return found
+
+
+def likely_span(item: ReadPassage) -> str:
+    """Return the answer that the reader finds in a passage that surely holds one; "" in another."""
+    return item.reading.best.text if item.reading.best and item.reading.answerable >= LEAST_SURE else ""
 
 
 def _bearing(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> Iterator[ScoredSentence]:

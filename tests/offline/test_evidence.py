@@ -190,3 +190,25 @@ def test_the_total_of_a_receipt_stands_first(tmp_path) -> None:
         app.ingest([tmp_path / "receipt.txt"])
         answer = app.ask("How much was the receipt in total?")
     assert answer.citations[0].quote == "TOTAL $54.23"
+
+
+def test_a_sentence_with_the_name_alone_stands_behind_what_is_asked_of_it(tmp_path) -> None:
+    contract = (
+        "The Owner lets the Corn Hall, with its foyer and kitchen, to the Hirer for the fair from 2 to 5 October.\n\n"
+        "Either party may cancel in writing.\n\nThe Hirer keeps the doors clear.\n\n"
+        "No more than 420 persons may be in the building at one time.\n\nThe rent is 7,400 euros.\n\n"
+        "A deposit of 30 per cent is due when the contract is signed.\n"
+    )
+    (tmp_path / "contract.txt").write_text(contract)
+    (tmp_path / "faq.txt").write_text("There is no car park at the Corn Hall. Bicycles can be left in the yard.\n")
+    with Preflight.open(tmp_path / "library", model="offline", create=True) as app:
+        app.ingest([tmp_path / "contract.txt", tmp_path / "faq.txt"])
+        crowd, deposit = (
+            app.ask(question).citations[0].quote
+            for question in (
+                "How many people may be in the Corn Hall at once?",
+                "What is the deposit for the Corn Hall?",
+            )
+        )
+    assert crowd == "No more than 420 persons may be in the building at one time."
+    assert deposit == "A deposit of 30 per cent is due when the contract is signed."
