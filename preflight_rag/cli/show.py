@@ -346,7 +346,7 @@ def _left_out(report: ReadReport) -> None:
 
 def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
     """Print a document of the library: its description, its metadata, what was read of it and what was not."""
-    from preflight_rag.ingest.loaders.read_report import counted
+    from preflight_rag.ingest.loaders.read_report import READ_REPORT, counted
 
     echo(entry.title or entry.id)
     for label, value in (
@@ -363,7 +363,7 @@ def document(entry: CatalogueEntry, metadata: Mapping[str, Any]) -> None:
         echo(f"  shares text with: {entry.copy_of}; what both have is searched once")
     for label, value in metadata.items():
         # Of headings and places there are as many as pages: --json has them.
-        if value not in (None, "", [], {}) and label not in ("sections", "page_starts"):
+        if value not in (None, "", [], {}) and label not in ("sections", "page_starts", READ_REPORT):
             echo(f"  {label}: {_field(value)}")
     if entry.read is None:
         echo("  what was read of it is not known: it came from a record, or an earlier version took it in")

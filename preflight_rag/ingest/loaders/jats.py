@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from preflight_rag.ingest.loaders.equations import mathml_line
 from preflight_rag.ingest.loaders.fields import PMC_OTHER, PMC_REVIEW, checked_date, in_file, one_line, whole_number
 from preflight_rag.ingest.loaders.files import read_bytes
+from preflight_rag.ingest.loaders.read_report import READ_REPORT, ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
 from preflight_rag.ingest.loaders.xml_tree import load_xml_tree
 from preflight_rag.state.errors import DocumentError, EmptyDocument, UnreadableDocument
@@ -64,11 +65,26 @@ def load_jats(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     if not _is_jats(data):
         yield from load_xml_tree(path, max_bytes)
         return
-    items = list(read_jats(data, place=str(path)))
-    for number, item in enumerate(items, 1):
+    articles = _articles(data, str(path))
+    for number, article in enumerate(articles, 1):
+        item = _document(str(path), article, "always")
         if isinstance(item, Document):
-            item = in_file(item, path, part=(item.source or number) if len(items) > 1 else None)
+            report = _report(article, item.text).to_json()
+            item = item.model_copy(update={"metadata": {**item.metadata, READ_REPORT: report}})
+            item = in_file(item, path, part=(item.source or number) if len(articles) > 1 else None)
         yield item
+
+
+def _report(article: _Element, text: str) -> ReadReport:
+    """Return what was read of an article, and what was left out: its references, and pictures."""
+    report = ReadReport({"words": len(text.split())})
+    for table in _descendants(article, "table"):
+        report.count("tables")
+        report.count("rows", sum(1 for _ in _descendants(table, "tr")))
+    report.count("pictures_without_text", sum(1 for _ in _descendants(article, "graphic")))
+    if references := sum(1 for _ in _descendants(article, "ref")):
+        report.leave_out("1 reference" if references == 1 else f"{references:,} references", "a list of other works")
+    return report
 
 
 def _is_jats(data: bytes) -> bool:
@@ -92,12 +108,21 @@ def read_jats(
     Raises:
         UnreadableDocument: It is not well-formed.
     """
+    for article in _articles(data, place):
+        yield _document(place, article, full_text)
+
+
+def _articles(data: bytes, place: str) -> list[_Element]:
+    """Return the articles of a file.
+
+    Raises:
+        UnreadableDocument: It is not well-formed.
+    """
     try:
         root = parse_xml(data)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{place} is not well-formed XML: {error}") from error
-    for article in [root] if local(root) == "article" else _children(root, "article"):
-        yield _document(place, article, full_text)
+    return [root] if local(root) == "article" else list(_children(root, "article"))
 
 
 def _document(place: str, article: _Element, full_text: Literal["always", "reviews"]) -> Document | DocumentError:

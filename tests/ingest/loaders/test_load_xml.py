@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.ingest.loaders import load
+from preflight_rag.ingest.loaders.read_report import report_of
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.sentences import sentence_spans
@@ -95,6 +96,10 @@ def test_jats_article(tmp_path: Path) -> None:
     ]
     assert [document.text[start:].startswith(name) for start, name in document.metadata["sections"]] == [True, True]
     assert (document.metadata["pmid"], document.metadata["pmcid"]) == ("11", "PMC22")
+    report = report_of(document.metadata)
+    assert report is not None
+    assert (report.counts["words"], report.counts["tables"]) == (len(document.text.split()), 1)
+    assert report.left_out == [("1 reference", "a list of other works")]
 
 
 DECLARED = """<back><ack><p>We thank the ward staff.</p></ack><fn-group>
