@@ -17,7 +17,7 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.views import Unanswered
 from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
-from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND, UNRESOLVED
+from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND, UNRESOLVED, why_unclaimed
 from preflight_rag.text.names import position, surface_names, tokens
 from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.words import words
@@ -37,6 +37,7 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
     far = bool(likeness) and max(likeness) < FLOOR
     far = far or is_off_topic(state.get("decision") or {})
+    far = far and (state.get("draft") or {}).get("unclaimed") != why_unclaimed("other_words")
     read = far or bool(state["passage_refs"] and exact_strings(question))
     sources = await runtime.context.sources(state["passage_refs"]) if read else []
     strings = unmentioned(question, sources) if sources and exact_strings(question) else ()

@@ -316,9 +316,10 @@ def _without_distant_quotes(
     draft = reply.value
     if draft.claims or is_near(decision) or not (names_much(question) or lacks_code(question, sources)):
         return reply
-    if draft.unclaimed == why_unclaimed("other_words"):
+    if is_half_quoted(question, draft.quotes, sources):
         return reply
-    return reply if is_half_quoted(question, draft.quotes, sources) else replace(reply, value=Draft("", found=False))
+    # That they may say it in other words is kept for what is said of the question.
+    return replace(reply, value=Draft("", found=False, unclaimed=draft.unclaimed))
 
 
 async def _checked_meanwhile(

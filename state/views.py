@@ -228,6 +228,7 @@ class Drafted(TypedDict):
 class Unanswered(TypedDict):
     """The part of the state that `abstain` reads."""
 
+    draft: NotRequired[dict[str, Any] | None]
     passage_refs: list[PassageRef]
     extracts: list[dict[str, Any]]
     standalone_question: NotRequired[str]

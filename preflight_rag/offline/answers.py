@@ -47,6 +47,7 @@ from preflight_rag.offline.evidence import (
     likely_span,
     nearest_quotes,
     of_versions,
+    says_of_kind,
     sentences_of,
     unread_quotes,
     verdict_options,
@@ -595,7 +596,8 @@ class AnswerReader:
         stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
         stated = with_long_forms(question, stated, sources)
         likely = {item.source.n: span for item in read if (span := likely_span(item))}
-        first = [place for place, item in enumerate(stated) if likely.get(item.n, "\0") in item.text]
+        is_figure = says_of_kind(question) is not None
+        first = [place for place, item in enumerate(stated) if is_figure and likely.get(item.n, "\0") in item.text]
         asked = fit.asked if fit.asked != fit.question else question
         ranked = self.sentences.rank(asked, stated, MAX_COMPARED, first[:MAX_QUOTED])
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)

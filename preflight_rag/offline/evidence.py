@@ -27,7 +27,7 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.letter_lines import QUOTED_PART, states_nothing, writer_and_words
 from preflight_rag.text.links import TARGET_LINE, is_bare_reference
-from preflight_rag.text.money import asks_sum, has_money, is_other_figure
+from preflight_rag.text.money import asks_price, asks_sum, has_money, is_other_figure
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
@@ -469,7 +469,9 @@ def says_of_kind(question: str) -> Callable[[str], bool] | None:
     if _ASKS_SHARE.search(question):
         return _has_share
     if asks_sum(question):
-        return _has_total if _TOTAL.search(question) else _has_amount
+        if _TOTAL.search(question):
+            return _has_total
+        return _has_amount if asks_price(question) else has_money
     kind = "" if _MOST.search(question) else asked_kind(question)
     return {"number": has_figure, "date": _has_day}.get(kind)
 
@@ -541,18 +543,22 @@ def _sentences_with_only_names(
 ) -> list[Sentence]:
     """Return the sentences that have no more of a question than a name, where another of the passage answers rather.
 
-    "The Owner lets the Corn Exchange to the Hirer" names what the whole contract is about; "A deposit of 30 per cent
-    falls due" or, without a word of the question, the sentence in which the reader finds the answer, need not name it.
+    So it is where a number, a day or an amount is asked of one name. "The Owner lets the Corn Exchange to the Hirer"
+    names what the whole contract is about; "A deposit of 30 per cent falls due" or, without a word of the question,
+    the sentence in which the reader finds the answer, need not name it.
     """
-    names = frozenset(words(" ".join(chain.from_iterable(surface_names(question)))))
+    says, named = says_of_kind(question), surface_names(question)
+    names = frozenset(words(" ".join(named[0] if named else ())))
     asked = subject_words(question) - names
-    if not names or not asked:
+    # Of two names, what is asked may be between them.
+    is_one = bool(names) and all(names >= frozenset(words(" ".join(name))) for name in named)
+    if says is None or not is_one or not asked:
         return []
     spans = {item.source.n: likely_span(item) for item in read}
     found = []
     for n in {item.sentence.n for item in ranked}:
         own = [item.sentence for item in ranked if item.sentence.n == n and not is_row(item.sentence.text)]
-        saying = [sentence for sentence in own if sentence.terms & asked]
+        saying = [sentence for sentence in own if sentence.terms & asked and says(sentence.text)]
         holding = [sentence for sentence in own if spans[n] and spans[n] in sentence.text]
         better = saying or holding
         found += [each for each in own if better and each not in better and each.terms & names]

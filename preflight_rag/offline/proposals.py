@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 _PROPOSES = re.compile(
-    r"\b(?:propos(?:e[sd]?|ing|als?)|motion to|moved (?:to|that)|(?:asked|wished|wanted|would like) to|applied for)\b",
+    r"\b(?:propos(?:e[sd]?|ing)|proposal (?:to|that)|motion to|moved (?:to|that)"
+    r"|(?:asked|wished|wanted|would like) to|applied for)\b",
     re.IGNORECASE,
 )
 _DECIDES = re.compile(

@@ -17,6 +17,7 @@ PROPOSED = "Ada Lund proposed to lower the price of a ticket from 12.99 to 9.99.
         ("By how much was the price proposed to be lowered?", PROPOSED, False),
         ("What is the price of a ticket?", "A ticket is 12.99.", False),
         ("What is the price of a ticket?", "The proposal to ask 9.99 for a ticket was approved.", False),
+        ("How many species exist?", "It has nine species, with a recent proposal of a tenth.", False),
         ("What is the dose for adults?", "The recommended dose is 5 mg, and results suggest no other.", False),
     ],
 )
