@@ -16,7 +16,7 @@ from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import NO_SUBJECT
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.remedies import asks_remedy, gives_remedy
-from preflight_rag.text.sentences import Span, sentence_spans
+from preflight_rag.text.sentences import ITEM_MARK, Span, sentence_spans
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
@@ -44,7 +44,6 @@ _ASKS_NAME = re.compile(r"(?:which|who|what (?!(?:are|did|do|does|is|was|were)\b
 _LABELLED = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
 """A line that begins with what it is about: "Skerrow 2 (1931): built of oak."."""
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•]|\(?\d{1,3}[.)])[ \t]+")
 _BOUND = re.compile(
     r"\b(?:defaults?|maximum|minimum|limit(?:ed)?|at most|at least|usually|recommended)\b", re.IGNORECASE
 )
@@ -130,7 +129,7 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
         if at in headings or sentence.startswith("#") or is_next_item:
             break
         if begin < 0 and gives_remedy(sentence):
-            marks = _ITEM.match(source.text, at)
+            marks = ITEM_MARK.match(source.text, at)
             begin = marks.end() if marks else at
         elif begin >= 0 and (stop - begin > LONGEST or _BREAK.search(source.text[begin:stop])):
             break
@@ -140,7 +139,7 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
 
 def _indent(text: str, at: int) -> int | None:
     """Return how deep the mark of a list item stands whose line is begun at a place; None in any other line."""
-    line = _ITEM.match(text, text.rfind("\n", 0, at) + 1)
+    line = ITEM_MARK.match(text, text.rfind("\n", 0, at) + 1)
     return len(line["indent"]) if line and line.end() >= at else None
 
 
@@ -153,7 +152,7 @@ def _with_named(quote: str, source: Source, start: int, before: Span | None) -> 
     if before is None or not _POINTS_BACK.match(quote) or _NAMES_NOTHING.match(quote):
         return quote
     text, (at, stop), end = source.text, before, start + len(quote)
-    marks = _HEADING_MARKS.match(text, at) or _ITEM.match(text, at)
+    marks = _HEADING_MARKS.match(text, at) or ITEM_MARK.match(text, at)
     begin = marks.end() if marks else at
     if text.startswith("#", at) or any(place == at for place, _ in headings_of(text)):
         return text[begin:end] if end - begin <= LONGEST else quote

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import subject_words
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.sentences import ITEM_MARK, sentence_spans
 from preflight_rag.text.words import words
 
 LONGEST = 500
@@ -20,9 +20,8 @@ MOST_ITEMS = 10
 """Lines of the list that are shown where none has a word of the question that the quote lacks; a guess."""
 _GAP = 12
 """Characters between two passages of which the second goes on where the first ends: line ends and spaces; a guess."""
-_ITEM = re.compile(r"\s*(?:[-*+•◦·–]|\(?\w{1,3}[.)])\s")
-_MARKED = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•◦·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
-"""An item by its mark, without a colon before it: a line may begin with "No. ", too."""
+_BEHIND_COLON = re.compile(r"\s*(?:[-*+•◦·–]|\(?\w{1,3}[.)])\s")
+"""An item of a list that a colon introduces: "iv) ", "No. ", too, which elsewhere may begin a sentence."""
 _LINE_ENDS = re.compile(r"[ \t]{0,8}\n(?:[ \t]{0,8}\n)?")
 _ANNOUNCES = re.compile(r"\b(?:as follows|following|listed|these|below)\b[^.!?]*[.!?]?$", re.IGNORECASE)
 _COUNTS = re.compile(
@@ -81,10 +80,10 @@ def is_cut(quote: str, text: str) -> bool:
     """
     at = text.find(quote)
     last = quote[quote.rfind("\n") + 1 :]
-    if at < 0 or "\n" not in quote or not _MARKED.match(last) or _MARKED.match(quote):
+    if at < 0 or "\n" not in quote or not ITEM_MARK.match(last) or ITEM_MARK.match(quote):
         return False
     gap = _LINE_ENDS.match(text, at + len(quote))
-    return gap is not None and _MARKED.match(text, gap.end()) is not None
+    return gap is not None and ITEM_MARK.match(text, gap.end()) is not None
 
 
 def _introduces(quote: str, text: str, start: int) -> bool:
@@ -93,13 +92,13 @@ def _introduces(quote: str, text: str, start: int) -> bool:
     if written.endswith(":"):
         return True
     gap = _LINE_ENDS.match(text, start + len(written))
-    item = _MARKED.match(text, gap.end()) if gap else None
+    item = ITEM_MARK.match(text, gap.end()) if gap else None
     if item is None or (written[-1:] in ".!?;," and not _ANNOUNCES.search(written)):
         return False
     # A label with its value introduces nothing, and "1. Summary" may be the next heading.
     if ": " in written or any(item.start() <= at < item.end() for at, _ in headings_of(text)):
         return False
-    own = _MARKED.match(text, text.rfind("\n", 0, start) + 1)
+    own = ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     return own is None or len(own["indent"]) < len(item["indent"])
 
 
@@ -122,7 +121,7 @@ def _end_of_items(question: str, quote: str, text: str, start: int, end: int) ->
             break
         if not line.strip():
             continue
-        is_item = _ITEM.match(line) is not None
+        is_item = _BEHIND_COLON.match(line) is not None
         if not listed and not is_item:
             return _end_of_text(quote, text, start, end)
         if at > start + LONGEST:

@@ -14,7 +14,7 @@ from pathlib import PurePath
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import subject_words
-from preflight_rag.text.sentences import Span, sentence_spans
+from preflight_rag.text.sentences import ITEM_MARK, Span, sentence_spans
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import words
 
@@ -37,7 +37,6 @@ _OPENS_ANSWER = re.compile(r"(?:[ \t*_\n]|[=~-]{3,}(?=[ \t]*\n)|(?:A|Answer)[ \t
 _LINE_ENDS = re.compile(r"[ \t*_]{0,8}(?:\n|$)")
 _RULE = re.compile(r"[=~*_ \t-]{3,}")
 _PARAGRAPH_ENDS = re.compile(r"\n[ \t]*\n")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•]|\(?\d{1,3}[.)])[ \t]")
 _CAN = re.compile(r"(?:can|could|may) (?:i|we|you|one)\b|is it possible\b|how (?:do|can|could|would|should|to)\b", re.I)
 """Questions for whether and how something can be done: the answer to either answers the other."""
 _ASKED_FOR = re.compile(r"(?:how|why|when|where|who)\b", re.IGNORECASE)
@@ -152,7 +151,7 @@ def _answer(text: str, spans: Sequence[Span], place: int) -> Span:
         end = further[1]
     opens = _OPENS_ANSWER.match(text, end)
     begin = opens.end() if opens else end
-    line, item = _begun_line(text, start), _ITEM.match(text, text.rfind("\n", 0, start) + 1)
+    line, item = _begun_line(text, start), ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     headings = {at for at, _ in headings_of(text)}
     asked_end, end = end, begin
     for start, stop in spans[place + 1 :]:
@@ -178,5 +177,5 @@ def _answer(text: str, spans: Sequence[Span], place: int) -> Span:
 
 def _is_next_item(text: str, start: int, indent: str) -> bool:
     """Return whether a sentence begins an item of a list that is not deeper than an indent."""
-    line = _ITEM.match(text, text.rfind("\n", 0, start) + 1)
+    line = ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     return line is not None and len(line["indent"]) <= len(indent)
