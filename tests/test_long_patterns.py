@@ -32,6 +32,7 @@ EXAMPLES = [
     ("text.quotes._HEADED", "Pump 3\nIt is loud.", "Pump 3 is new.\nIt is loud."),
     ("offline.continued_sentences._NAMES_NOTHING", "It is forbidden to fish here.", "It is open on Sundays."),
     ("offline.continued_sentences._LISTS", "Typical values are 3 and 4.", "The values are 3 and 4."),
+    ("offline.introduced_lists._NAMES_SEVERAL", "Three keys", "An oven, seen from below", "search"),
     ("offline.introduced_lists._COUNTS", "The screen has three parts:", "The screen has parts:"),
     ("text.asked_headings._LEAD", "8.1. ", "Does it? ", "fullmatch"),
     ("text.asked_headings._CAN", "How do I do it?", "How old is it?"),
