@@ -39,6 +39,8 @@ _INLINE_ITEM = re.compile(r"(?<!\S)[*•] (?=\S)")
 """A sign between the items of a list that a loader has put on one line: "Values are * Tin - 0.2 * Lead - 0.1"."""
 MOST_BEHIND = 6
 """Sentences behind what goes wrong among which a remedy is looked for; a guess."""
+MOST_OF_REMEDY = 3
+"""Sentences of a remedy that are shown; a guess."""
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
 _ASKS_NAME = re.compile(r"(?:which|who|what (?!(?:are|did|do|does|is|was|were)\b))", re.IGNORECASE)
 _LABELLED = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
@@ -93,7 +95,7 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         # "SOLUTION: Old pumps have a weak seal. Get a new one." says in the last sentence what to do.
         for _, stop in [span for span in spans if span[0] >= behind[1]] if asks_remedy(question) else ():
             longer = _joined(source, start, stop, whole)
-            if longer == whole or not gives_remedy(longer[len(whole) :].strip()):
+            if longer == whole or "\n" in longer[len(whole) :] or not gives_remedy(longer[len(whole) :].strip()):
                 break
             whole = longer
         return whole
@@ -122,6 +124,7 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
     headings = {at for at, _ in headings_of(source.text)}
     indent = _indent(source.text, start)
     begin = end = -1
+    count = 0
     for at, stop in spans:
         sentence = source.text[at:stop]
         own = _indent(source.text, at)
@@ -131,8 +134,13 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
         if begin < 0 and gives_remedy(sentence):
             marks = ITEM_MARK.match(source.text, at)
             begin = marks.end() if marks else at
-        elif begin >= 0 and (stop - begin > LONGEST or _BREAK.search(source.text[begin:stop])):
-            break
+        elif begin >= 0:
+            # The next line of a list of tips is about another thing, unless this one introduces it.
+            is_next_line = "\n" in source.text[end:at] and source.text[end - 1] != ":"
+            is_too_long = count == MOST_OF_REMEDY or stop - begin > LONGEST
+            if is_too_long or is_next_line or _BREAK.search(source.text[begin:stop]):
+                break
+        count += begin >= 0
         end = stop
     return source.text[begin:end].strip() if begin >= 0 else None
 
