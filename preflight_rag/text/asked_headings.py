@@ -13,6 +13,7 @@ from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import headings_of
+from preflight_rag.text.negation import denies
 from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.sentences import ITEM_MARK, Span, sentence_spans
 from preflight_rag.text.values import asked_kind
@@ -22,6 +23,8 @@ LEAST_SHARED = 0.6
 """Least share of the words of either question that both have; a guess. Two words have to be shared."""
 LEAST_OF_NARROWER = 0.4
 """The same of a document's question that has all words of the user's; it is shown before its answer. A guess."""
+MOST_EQUAL = 3
+"""Narrower questions that fit equally well of which all are shown; a guess."""
 SHORT = 60
 """Characters of a first paragraph to which the next one is joined: "No."; a guess."""
 LONGEST = 450
@@ -50,13 +53,32 @@ _SAYS_LITTLE = frozenset(
 _SYNONYMS = tuple(
     frozenset(words(group))
     for group in (
-        "turn change convert transform build make create",
+        "turn change convert transform",
+        "build make create",
         "fix repair solve mend cure",
         "delete remove erase",
         "start launch begin",
         "buy purchase obtain",
     )
 )
+_MAKES = frozenset().union(*_SYNONYMS[:2])
+"""Verbs that mean the same where both questions say what becomes what: "make vinegar from wine", not "make a copy"."""
+_BECOMES = re.compile(r"\b(?:from|into|out of|to (?:an?|the))\b", re.IGNORECASE)
+_OPPOSITES = tuple(
+    (frozenset(words(one)), frozenset(words(other)))
+    for one, other in (
+        ("start launch begin run", "stop end halt quit"),
+        ("enable activate", "disable deactivate"),
+        ("add install insert", "remove delete uninstall erase"),
+        ("open unlock", "close shut lock"),
+        ("allow allowed permit permitted", "forbid forbidden ban banned prohibit prohibited"),
+        ("buy purchase", "sell"),
+        ("increase raise", "decrease reduce lower"),
+        ("join", "leave"),
+        ("connect", "disconnect"),
+    )
+)
+_OFF = re.compile(r"\boff\b", re.IGNORECASE)
 
 
 def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> list[tuple[int, str]]:
@@ -65,9 +87,9 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
     Args:
         question: The question.
         sources: The passages.
-        most: The largest number of quotes.
+        most: The largest number of quotes; of narrower questions that fit as well as the last, more are shown.
     """
-    found: list[tuple[float, int, str]] = []
+    found: list[tuple[float, int, int, bool, str]] = []
     for source in sources:
         spans = sentence_spans(source.text)
         for place, at, asked in _questions(source.text, spans):
@@ -78,9 +100,15 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
             if begin == end:
                 continue
             # Of a narrower question the answer alone would seem to be one to the question.
-            is_apart = share >= LEAST_SHARED or _RULE.search(source.text, spans[place][1], begin)
-            found.append((-share, source.n, source.text[begin if is_apart else at : end]))
-    return [(n, quote) for _, n, quote in sorted(found)[:most]]
+            is_narrower = share < LEAST_SHARED or _is_narrower(asked, question)
+            shown_from = at if is_narrower else begin
+            found.append((-share, source.n, shown_from, is_narrower, source.text[shown_from:end]))
+    found.sort()
+    shown = found[:most]
+    if shown and shown[-1][3]:
+        equal = [each for each in found[most:] if each[3] and each[0] == shown[-1][0]]
+        shown += equal[: MOST_EQUAL - 1]
+    return [(n, quote) for _, n, _, _, quote in shown]
 
 
 def is_question(quote: str) -> bool:
@@ -121,6 +149,8 @@ def _shared(question: str, asked: str, source: Source) -> float:
     first, other = _ASKED_FOR.match(question), _ASKED_FOR.match(asked)
     if first and other and first[0].casefold() != other[0].casefold():
         return 0.0
+    if denies(asked) != denies(question) or bool(_OFF.search(asked)) != bool(_OFF.search(question)):
+        return 0.0
     own = subject_words(asked)
     # A question for all documents names the one that is meant: "… in Freeciv?".
     titled = frozenset(words(f"{source.title} {PurePath(source.source).stem} {source.heading}"))
@@ -129,7 +159,10 @@ def _shared(question: str, asked: str, source: Source) -> float:
     shared = wanted & own
     missing = wanted - own - _SAYS_LITTLE
     # "Is drinking allowed in the barn?" is another question than "Is smoking allowed in the barn?".
-    if len(shared) < 2 or any(not _has_synonym(word, own) for word in missing):
+    means_all = all(_has_synonym(word, own) for word in missing)
+    if not means_all and not (missing <= _MAKES and _make_the_same(question, asked, wanted, own)):
+        return 0.0
+    if len(shared) < 2 or _are_opposite(wanted, own):
         return 0.0
     return min(len(shared) / len(wanted), len(shared) / len(own))
 
@@ -137,6 +170,28 @@ def _shared(question: str, asked: str, source: Source) -> float:
 def _has_synonym(word: str, own: frozenset[str]) -> bool:
     """Return whether some words have one that means the same as a word."""
     return any(word in group and group & own for group in _SYNONYMS)
+
+
+def _make_the_same(question: str, asked: str, wanted: frozenset[str], own: frozenset[str]) -> bool:
+    """Return whether two questions say by different verbs that the same things become each other."""
+    makes = bool(_MAKES & wanted) and bool(_MAKES & own) and wanted - _MAKES == own - _MAKES
+    return makes and all(_BECOMES.search(each) for each in (question, asked))
+
+
+def _are_opposite(wanted: frozenset[str], own: frozenset[str]) -> bool:
+    """Return whether two questions ask for opposites: "start the pump" and "stop the pump from starting"."""
+    for pair in _OPPOSITES:
+        for one, other in (pair, pair[::-1]):
+            for these, those in ((wanted, own), (own, wanted)):
+                if one & these and not other & these and other & those:
+                    return True
+    return False
+
+
+def _is_narrower(asked: str, question: str) -> bool:
+    """Return whether a document's question has a word that limits it, and the user's has not."""
+    wanted = subject_words(question)
+    return any(not _has_synonym(word, wanted) for word in subject_words(asked) - wanted - _SAYS_LITTLE - _MAKES)
 
 
 def _answer(text: str, spans: Sequence[Span], place: int) -> Span:
