@@ -26,7 +26,8 @@ _BEHIND_COLON = re.compile(r"\s*(?:[-*+•◦·–]|\(?\w{1,3}[.)])\s")
 _LINE_ENDS = re.compile(r"[ \t]{0,8}\n(?:[ \t]{0,8}\n)?")
 _ANNOUNCES = re.compile(r"\b(?:as follows|following|listed|these|below)\b[^.!?]*[.!?]?$", re.IGNORECASE)
 _NAMES_SEVERAL = re.compile(
-    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|several|some|these|following|listed|(?<!from )below|as follows)\b",
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|several|some|these|following|listed|as follows"
+    r"|(?<!from )below)\b",
     re.IGNORECASE,
 )
 """Words of a caption that belongs to a list below a blank line: "Three keys of the calendar"."""
