@@ -35,6 +35,7 @@ EXAMPLES = [
     ("offline.introduced_lists._NAMES_SEVERAL", "Three keys", "An oven, seen from below", "search"),
     ("offline.introduced_lists._COUNTS", "The screen has three parts:", "The screen has parts:"),
     ("text.asked_headings._LEAD", "8.1. ", "Does it? ", "fullmatch"),
+    ("text.asked_headings._BARE_REPLY", "A: No.", "No dogs.", "fullmatch"),
     ("text.asked_headings._CAN", "How do I do it?", "How old is it?"),
     ("text.links._BARE_REFERENCE", "(from https://x.example/faq)", "It is from https://x.example", "fullmatch"),
     ("text.links._ASKS_ADDRESS", "What is its web page?", "What is it?"),

@@ -37,6 +37,9 @@ _LEAD = re.compile(
 _ASKS = re.compile(r"\?[*_)\"”’ ]{0,4}$")
 _OPENS_ANSWER = re.compile(r"(?:[ \t*_\n]|[=~-]{3,}(?=[ \t]*\n)|(?:A|Answer)[ \t]?\d{0,3}[:.)](?=[ \t*_\n]))*")
 """What stands between a question and its answer: line ends, an underline, "A:"."""
+_BARE_REPLY = re.compile(
+    r"\W{0,8}(?:A(?:nswer)?:\s{0,4})?(?:yes|no|maybe|never|sometimes|not yet)\W{0,8}", re.IGNORECASE
+)
 _LINE_ENDS = re.compile(r"[ \t*_]{0,8}(?:\n|$)")
 _RULE = re.compile(r"[=~*_ \t-]{3,}")
 _PARAGRAPH_ENDS = re.compile(r"\n[ \t]*\n")
@@ -114,6 +117,11 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
 def is_question(quote: str) -> bool:
     """Return whether a quote asks something, and so answers nothing."""
     return _ASKS.search(quote) is not None
+
+
+def is_bare_reply(quote: str) -> bool:
+    """Return whether a quote is "No." or "Yes." alone, which may be the answer to any question of its document."""
+    return _BARE_REPLY.fullmatch(quote) is not None
 
 
 def _questions(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
