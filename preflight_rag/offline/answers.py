@@ -93,7 +93,7 @@ from preflight_rag.offline.unlisted_cells import rows_not_listing_any
 from preflight_rag.offline.verdicts import VerdictReader
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.abbreviations import asked_abbreviation, compared_form, spelled_out
-from preflight_rag.text.asked_headings import is_question, quotes_below
+from preflight_rag.text.asked_headings import is_bare_reply, is_question, quotes_below
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.citations import quoted
 from preflight_rag.text.exact import count_held, exact_strings
@@ -719,11 +719,15 @@ def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft
     below = quotes_below(question, sources) if only_says_near(lead) else []
     if not below:
         return draft
-    shown = below[0][1]
+    shown = [quote for _, quote in below]
     others = [
-        each for each in draft.quotes if each[1] not in shown and shown not in each[1] and not is_question(each[1])
+        each
+        for each in draft.quotes
+        if not is_bare_reply(each[1])
+        and not is_question(each[1])
+        and not any(each[1] in quote or quote in each[1] for quote in shown)
     ]
-    return evidence([*below, *others][:MAX_QUOTED], lead, draft.unclaimed)
+    return evidence([*below, *others][: max(MAX_QUOTED, len(below))], lead, draft.unclaimed)
 
 
 def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:

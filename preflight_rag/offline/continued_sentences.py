@@ -16,7 +16,7 @@ from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import NO_SUBJECT
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.remedies import asks_remedy, gives_remedy
-from preflight_rag.text.sentences import Span, sentence_spans
+from preflight_rag.text.sentences import ITEM_MARK, Span, sentence_spans
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
@@ -39,12 +39,13 @@ _INLINE_ITEM = re.compile(r"(?<!\S)[*•] (?=\S)")
 """A sign between the items of a list that a loader has put on one line: "Values are * Tin - 0.2 * Lead - 0.1"."""
 MOST_BEHIND = 6
 """Sentences behind what goes wrong among which a remedy is looked for; a guess."""
+MOST_OF_REMEDY = 3
+"""Sentences of a remedy that are shown; a guess."""
 _BREAK = re.compile(r"\n\s*\n|\n[#|*-]")
 _ASKS_NAME = re.compile(r"(?:which|who|what (?!(?:are|did|do|does|is|was|were)\b))", re.IGNORECASE)
 _LABELLED = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
 """A line that begins with what it is about: "Skerrow 2 (1931): built of oak."."""
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•]|\(?\d{1,3}[.)])[ \t]+")
 _BOUND = re.compile(
     r"\b(?:defaults?|maximum|minimum|limit(?:ed)?|at most|at least|usually|recommended)\b", re.IGNORECASE
 )
@@ -94,7 +95,7 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
         # "SOLUTION: Old pumps have a weak seal. Get a new one." says in the last sentence what to do.
         for _, stop in [span for span in spans if span[0] >= behind[1]] if asks_remedy(question) else ():
             longer = _joined(source, start, stop, whole)
-            if longer == whole or not gives_remedy(longer[len(whole) :].strip()):
+            if longer == whole or "\n" in longer[len(whole) :] or not gives_remedy(longer[len(whole) :].strip()):
                 break
             whole = longer
         return whole
@@ -123,6 +124,7 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
     headings = {at for at, _ in headings_of(source.text)}
     indent = _indent(source.text, start)
     begin = end = -1
+    count = 0
     for at, stop in spans:
         sentence = source.text[at:stop]
         own = _indent(source.text, at)
@@ -130,17 +132,22 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
         if at in headings or sentence.startswith("#") or is_next_item:
             break
         if begin < 0 and gives_remedy(sentence):
-            marks = _ITEM.match(source.text, at)
+            marks = ITEM_MARK.match(source.text, at)
             begin = marks.end() if marks else at
-        elif begin >= 0 and (stop - begin > LONGEST or _BREAK.search(source.text[begin:stop])):
-            break
+        elif begin >= 0:
+            # The next line of a list of tips is about another thing, unless this one introduces it.
+            is_next_line = "\n" in source.text[end:at] and source.text[end - 1] != ":"
+            is_too_long = count == MOST_OF_REMEDY or stop - begin > LONGEST
+            if is_too_long or is_next_line or _BREAK.search(source.text[begin:stop]):
+                break
+        count += begin >= 0
         end = stop
     return source.text[begin:end].strip() if begin >= 0 else None
 
 
 def _indent(text: str, at: int) -> int | None:
     """Return how deep the mark of a list item stands whose line is begun at a place; None in any other line."""
-    line = _ITEM.match(text, text.rfind("\n", 0, at) + 1)
+    line = ITEM_MARK.match(text, text.rfind("\n", 0, at) + 1)
     return len(line["indent"]) if line and line.end() >= at else None
 
 
@@ -153,7 +160,7 @@ def _with_named(quote: str, source: Source, start: int, before: Span | None) -> 
     if before is None or not _POINTS_BACK.match(quote) or _NAMES_NOTHING.match(quote):
         return quote
     text, (at, stop), end = source.text, before, start + len(quote)
-    marks = _HEADING_MARKS.match(text, at) or _ITEM.match(text, at)
+    marks = _HEADING_MARKS.match(text, at) or ITEM_MARK.match(text, at)
     begin = marks.end() if marks else at
     if text.startswith("#", at) or any(place == at for place, _ in headings_of(text)):
         return text[begin:end] if end - begin <= LONGEST else quote

@@ -1,6 +1,7 @@
 """Quotes that introduce something, with the items that they introduce: "The program responds to the following keys:".
 
-A line without a full stop above a list introduces it, too: "Keys that change the date" above "- up: the next day".
+A line without a full stop above a list introduces it, too: "Keys that change the date" above "- up: the next day". If a
+blank line parts them, it announces the list in words: "Three keys", "the keys below".
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import headings_of
 from preflight_rag.text.other_things import subject_words
-from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.sentences import ITEM_MARK, sentence_spans
 from preflight_rag.text.words import words
 
 LONGEST = 500
@@ -20,11 +21,16 @@ MOST_ITEMS = 10
 """Lines of the list that are shown where none has a word of the question that the quote lacks; a guess."""
 _GAP = 12
 """Characters between two passages of which the second goes on where the first ends: line ends and spaces; a guess."""
-_ITEM = re.compile(r"\s*(?:[-*+•◦·–]|\(?\w{1,3}[.)])\s")
-_MARKED = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•◦·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]")
-"""An item by its mark, without a colon before it: a line may begin with "No. ", too."""
+_BEHIND_COLON = re.compile(r"\s*(?:[-*+•◦·–]|\(?\w{1,3}[.)])\s")
+"""An item of a list that a colon introduces: "iv) ", "No. ", too, which elsewhere may begin a sentence."""
 _LINE_ENDS = re.compile(r"[ \t]{0,8}\n(?:[ \t]{0,8}\n)?")
 _ANNOUNCES = re.compile(r"\b(?:as follows|following|listed|these|below)\b[^.!?]*[.!?]?$", re.IGNORECASE)
+_NAMES_SEVERAL = re.compile(
+    r"\b(?:two|three|four|five|six|seven|eight|nine|ten|several|some|these|following|listed|as follows"
+    r"|(?<!from )below)\b",
+    re.IGNORECASE,
+)
+"""Words of a caption that belongs to a list below a blank line: "Three keys of the calendar"."""
 _COUNTS = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|several|[2-9]|10) (?:[\w-]+ ){0,2}[\w-]+s:$", re.IGNORECASE
 )
@@ -81,10 +87,10 @@ def is_cut(quote: str, text: str) -> bool:
     """
     at = text.find(quote)
     last = quote[quote.rfind("\n") + 1 :]
-    if at < 0 or "\n" not in quote or not _MARKED.match(last) or _MARKED.match(quote):
+    if at < 0 or "\n" not in quote or not ITEM_MARK.match(last) or ITEM_MARK.match(quote):
         return False
     gap = _LINE_ENDS.match(text, at + len(quote))
-    return gap is not None and _MARKED.match(text, gap.end()) is not None
+    return gap is not None and ITEM_MARK.match(text, gap.end()) is not None
 
 
 def _introduces(quote: str, text: str, start: int) -> bool:
@@ -93,13 +99,15 @@ def _introduces(quote: str, text: str, start: int) -> bool:
     if written.endswith(":"):
         return True
     gap = _LINE_ENDS.match(text, start + len(written))
-    item = _MARKED.match(text, gap.end()) if gap else None
+    item = ITEM_MARK.match(text, gap.end()) if gap else None
     if item is None or (written[-1:] in ".!?;," and not _ANNOUNCES.search(written)):
+        return False
+    if gap and gap[0].count("\n") > 1 and not _NAMES_SEVERAL.search(written):
         return False
     # A label with its value introduces nothing, and "1. Summary" may be the next heading.
     if ": " in written or any(item.start() <= at < item.end() for at, _ in headings_of(text)):
         return False
-    own = _MARKED.match(text, text.rfind("\n", 0, start) + 1)
+    own = ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     return own is None or len(own["indent"]) < len(item["indent"])
 
 
@@ -114,15 +122,20 @@ def _end_of_items(question: str, quote: str, text: str, start: int, end: int) ->
         end: Where the items begin.
     """
     missing = subject_words(question).difference(words(quote))
-    listed, shown, at = 0, end, end
+    listed, shown, at, is_parted = 0, end, end, False
     # Of the last line as much is looked at as shows that it is too long.
     for line in text[end : start + 2 * LONGEST].splitlines(keepends=True):
         at += len(line)
         if _HEADING.match(line):
             break
         if not line.strip():
+            is_parted = True
             continue
-        is_item = _ITEM.match(line) is not None
+        is_item = _BEHIND_COLON.match(line) is not None
+        # A line that is not indented, below a blank one, belongs to no item.
+        if listed and is_parted and not is_item and not line[0].isspace():
+            break
+        is_parted = False
         if not listed and not is_item:
             return _end_of_text(quote, text, start, end)
         if at > start + LONGEST:

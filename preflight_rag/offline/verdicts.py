@@ -26,6 +26,7 @@ from preflight_rag.offline.evidence import (
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.narrow_denials import asks_leave, denies_less
 from preflight_rag.state.reading import Draft
+from preflight_rag.text.asked_headings import is_bare_reply
 from preflight_rag.text.asked_years import by_year
 from preflight_rag.text.directions import says, speaks_of_object
 from preflight_rag.text.headers import CLOSEST, why_unclaimed
@@ -159,6 +160,7 @@ class VerdictReader:
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         denied = denied and not fit.is_replaced(first.n, first.near.sentence.text)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
+        denied = denied and not is_bare_reply(first.near.sentence.text)
         # What a replaced edition says stands last, by its nearest sentence.
         old = {item.n for item in stated if fit.is_replaced(item.n, item.near.sentence.text)}
         nearest: dict[int, str] = {}
@@ -171,6 +173,7 @@ class VerdictReader:
         if not denied:
             sources = {item.source.n: item.source for item in read}
             whole = [(n, with_neighbour(question, quote, sources[n]) if n in sources else quote) for n, quote in quotes]
+            whole = [(n, quote) for n, quote in whole if not is_bare_reply(quote)]
             shown = by_year(question, sources, whole, lead)
             return replace(evidence(*shown, why_unclaimed("verdict")), choice=choice)
         text = f"No [{first.n}]\n\n{plain(first.near.sentence.text)} [{first.n}]"

@@ -13,8 +13,9 @@ from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import headings_of
+from preflight_rag.text.negation import denies
 from preflight_rag.text.other_things import subject_words
-from preflight_rag.text.sentences import Span, sentence_spans
+from preflight_rag.text.sentences import ITEM_MARK, Span, sentence_spans
 from preflight_rag.text.values import asked_kind
 from preflight_rag.text.words import words
 
@@ -22,6 +23,8 @@ LEAST_SHARED = 0.6
 """Least share of the words of either question that both have; a guess. Two words have to be shared."""
 LEAST_OF_NARROWER = 0.4
 """The same of a document's question that has all words of the user's; it is shown before its answer. A guess."""
+MOST_EQUAL = 3
+"""Narrower questions that fit equally well of which all are shown; a guess."""
 SHORT = 60
 """Characters of a first paragraph to which the next one is joined: "No."; a guess."""
 LONGEST = 450
@@ -34,10 +37,12 @@ _LEAD = re.compile(
 _ASKS = re.compile(r"\?[*_)\"”’ ]{0,4}$")
 _OPENS_ANSWER = re.compile(r"(?:[ \t*_\n]|[=~-]{3,}(?=[ \t]*\n)|(?:A|Answer)[ \t]?\d{0,3}[:.)](?=[ \t*_\n]))*")
 """What stands between a question and its answer: line ends, an underline, "A:"."""
+_BARE_REPLY = re.compile(
+    r"\W{0,8}(?:A(?:nswer)?:\s{0,4})?(?:yes|no|maybe|never|sometimes|not yet)\W{0,8}", re.IGNORECASE
+)
 _LINE_ENDS = re.compile(r"[ \t*_]{0,8}(?:\n|$)")
 _RULE = re.compile(r"[=~*_ \t-]{3,}")
 _PARAGRAPH_ENDS = re.compile(r"\n[ \t]*\n")
-_ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•]|\(?\d{1,3}[.)])[ \t]")
 _CAN = re.compile(r"(?:can|could|may) (?:i|we|you|one)\b|is it possible\b|how (?:do|can|could|would|should|to)\b", re.I)
 """Questions for whether and how something can be done: the answer to either answers the other."""
 _ASKED_FOR = re.compile(r"(?:how|why|when|where|who)\b", re.IGNORECASE)
@@ -51,13 +56,32 @@ _SAYS_LITTLE = frozenset(
 _SYNONYMS = tuple(
     frozenset(words(group))
     for group in (
-        "turn change convert transform build make create",
+        "turn change convert transform",
+        "build make create",
         "fix repair solve mend cure",
         "delete remove erase",
         "start launch begin",
         "buy purchase obtain",
     )
 )
+_MAKES = frozenset().union(*_SYNONYMS[:2])
+"""Verbs that mean the same where both questions say what becomes what: "make vinegar from wine", not "make a copy"."""
+_BECOMES = re.compile(r"\b(?:from|into|out of|to (?:an?|the))\b", re.IGNORECASE)
+_OPPOSITES = tuple(
+    (frozenset(words(one)), frozenset(words(other)))
+    for one, other in (
+        ("start launch begin run", "stop end halt quit"),
+        ("enable activate", "disable deactivate"),
+        ("add install insert", "remove delete uninstall erase"),
+        ("open unlock", "close shut lock"),
+        ("allow allowed permit permitted", "forbid forbidden ban banned prohibit prohibited"),
+        ("buy purchase", "sell"),
+        ("increase raise", "decrease reduce lower"),
+        ("join", "leave"),
+        ("connect", "disconnect"),
+    )
+)
+_OFF = re.compile(r"\boff\b", re.IGNORECASE)
 
 
 def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> list[tuple[int, str]]:
@@ -66,9 +90,9 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
     Args:
         question: The question.
         sources: The passages.
-        most: The largest number of quotes.
+        most: The largest number of quotes; of narrower questions that fit as well as the last, more are shown.
     """
-    found: list[tuple[float, int, str]] = []
+    found: list[tuple[float, int, int, bool, str]] = []
     for source in sources:
         spans = sentence_spans(source.text)
         for place, at, asked in _questions(source.text, spans):
@@ -79,14 +103,25 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
             if begin == end:
                 continue
             # Of a narrower question the answer alone would seem to be one to the question.
-            is_apart = share >= LEAST_SHARED or _RULE.search(source.text, spans[place][1], begin)
-            found.append((-share, source.n, source.text[begin if is_apart else at : end]))
-    return [(n, quote) for _, n, quote in sorted(found)[:most]]
+            is_narrower = share < LEAST_SHARED or _is_narrower(asked, question)
+            shown_from = at if is_narrower else begin
+            found.append((-share, source.n, shown_from, is_narrower, source.text[shown_from:end]))
+    found.sort()
+    shown = found[:most]
+    if shown and shown[-1][3]:
+        equal = [each for each in found[most:] if each[3] and each[0] == shown[-1][0]]
+        shown += equal[: MOST_EQUAL - 1]
+    return [(n, quote) for _, n, _, _, quote in shown]
 
 
 def is_question(quote: str) -> bool:
     """Return whether a quote asks something, and so answers nothing."""
     return _ASKS.search(quote) is not None
+
+
+def is_bare_reply(quote: str) -> bool:
+    """Return whether a quote is "No." or "Yes." alone, which may be the answer to any question of its document."""
+    return _BARE_REPLY.fullmatch(quote) is not None
 
 
 def _questions(text: str, spans: Sequence[Span]) -> Iterator[tuple[int, int, str]]:
@@ -122,6 +157,8 @@ def _shared(question: str, asked: str, source: Source) -> float:
     first, other = _ASKED_FOR.match(question), _ASKED_FOR.match(asked)
     if first and other and first[0].casefold() != other[0].casefold():
         return 0.0
+    if denies(asked) != denies(question) or bool(_OFF.search(asked)) != bool(_OFF.search(question)):
+        return 0.0
     own = subject_words(asked)
     # A question for all documents names the one that is meant: "… in Freeciv?".
     titled = frozenset(words(f"{source.title} {PurePath(source.source).stem} {source.heading}"))
@@ -130,7 +167,10 @@ def _shared(question: str, asked: str, source: Source) -> float:
     shared = wanted & own
     missing = wanted - own - _SAYS_LITTLE
     # "Is drinking allowed in the barn?" is another question than "Is smoking allowed in the barn?".
-    if len(shared) < 2 or any(not _has_synonym(word, own) for word in missing):
+    means_all = all(_has_synonym(word, own) for word in missing)
+    if not means_all and not (missing <= _MAKES and _make_the_same(question, asked, wanted, own)):
+        return 0.0
+    if len(shared) < 2 or _are_opposite(wanted, own):
         return 0.0
     return min(len(shared) / len(wanted), len(shared) / len(own))
 
@@ -138,6 +178,28 @@ def _shared(question: str, asked: str, source: Source) -> float:
 def _has_synonym(word: str, own: frozenset[str]) -> bool:
     """Return whether some words have one that means the same as a word."""
     return any(word in group and group & own for group in _SYNONYMS)
+
+
+def _make_the_same(question: str, asked: str, wanted: frozenset[str], own: frozenset[str]) -> bool:
+    """Return whether two questions say by different verbs that the same things become each other."""
+    makes = bool(_MAKES & wanted) and bool(_MAKES & own) and wanted - _MAKES == own - _MAKES
+    return makes and all(_BECOMES.search(each) for each in (question, asked))
+
+
+def _are_opposite(wanted: frozenset[str], own: frozenset[str]) -> bool:
+    """Return whether two questions ask for opposites: "start the pump" and "stop the pump from starting"."""
+    for pair in _OPPOSITES:
+        for one, other in (pair, pair[::-1]):
+            for these, those in ((wanted, own), (own, wanted)):
+                if one & these and not other & these and other & those:
+                    return True
+    return False
+
+
+def _is_narrower(asked: str, question: str) -> bool:
+    """Return whether a document's question has a word that limits it, and the user's has not."""
+    wanted = subject_words(question)
+    return any(not _has_synonym(word, wanted) for word in subject_words(asked) - wanted - _SAYS_LITTLE - _MAKES)
 
 
 def _answer(text: str, spans: Sequence[Span], place: int) -> Span:
@@ -152,7 +214,7 @@ def _answer(text: str, spans: Sequence[Span], place: int) -> Span:
         end = further[1]
     opens = _OPENS_ANSWER.match(text, end)
     begin = opens.end() if opens else end
-    line, item = _begun_line(text, start), _ITEM.match(text, text.rfind("\n", 0, start) + 1)
+    line, item = _begun_line(text, start), ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     headings = {at for at, _ in headings_of(text)}
     asked_end, end = end, begin
     for start, stop in spans[place + 1 :]:
@@ -178,5 +240,5 @@ def _answer(text: str, spans: Sequence[Span], place: int) -> Span:
 
 def _is_next_item(text: str, start: int, indent: str) -> bool:
     """Return whether a sentence begins an item of a list that is not deeper than an indent."""
-    line = _ITEM.match(text, text.rfind("\n", 0, start) + 1)
+    line = ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     return line is not None and len(line["indent"]) <= len(indent)

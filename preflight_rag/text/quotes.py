@@ -37,6 +37,8 @@ _REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _BULLET = re.compile(r"\n[ \t]*[*-][ \t]+(?=[^\s*-])")
 _HEADED = re.compile(r"^([^\n.:;,!?]{2,80})\n\s*(?=(?:Its?|They|Their|These|This|Those|Both|He|His|She|Her)\b)")
 """A heading above the sentence whose pronoun stands for it."""
+_UNDERLINE = re.compile(r"(?<=\?)\n[=~-]{3,}[ \t]{0,8}(?=\n)")
+"""The line below a question that is a heading."""
 _CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
 _BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}+)(?<=[^\s/])\*\*(?![\w*/])")
 _CUT_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
@@ -263,7 +265,7 @@ def plain(quote: str) -> str:
 
     The asterisks of commands and file names stay ("5 0 * * *"), as do the underscores of names ("__init__").
     """
-    quote = _HEADED.sub(r"\1: ", quote)
+    quote = _UNDERLINE.sub("", _HEADED.sub(r"\1: ", quote))
     bullets = _BULLET.findall(quote)
     if len(bullets) > 1 or (bullets and quote[: quote.index(bullets[0])].rstrip().endswith(":")):
         quote = _BULLET.sub(" • ", quote)

@@ -6,14 +6,19 @@ import re
 
 from preflight_rag.text.values import last_question
 
+_TROUBLE = (
+    r"(?=[^?]*\b(?:against|bugs?|crash\w*|damp|drip\w*|errors?|fail\w*|faults?|from|if|issues?|leak\w*|mou?lds?|moths?"
+    r"|nois[ey]|pests?|problems?|rot|rust\w*|slugs?|smells?|spam|trouble|weeds?|when|whenever|wrong)\b)"
+)
+"""Ahead stands what goes wrong: "How do I stop the car?" and "What is the solution of 3x = 6?" ask for no remedy."""
 _ASKS_REMEDY = re.compile(
     r"(?:what (?:can|could|do|must|should) (?:i|we|you|one) do (?:about|against|if|when|to (?:avoid|fix|solve|stop))"
     r"|what (?:can|could|must|should) be done (?:about|against)|what helps"
     r"|how (?:can|could|do|should|to|would) (?:(?:i|one|to|we|you) )?"
-    r"(?:avoid|cure|deal with|fix|get (?:around|rid of|round)|mend|overcome|prevent|remedy|repair|resolve|solve|stop"
-    r"|work around)"
+    r"(?:avoid|cure|deal with|fix|get (?:around|rid of|round)|mend|overcome|prevent|remedy|repair|resolve|solve"
+    rf"|work around|stop\b{_TROUBLE})"
     r"|(?:are there any|is there an?|what|which) (?:are |is )?(?:an? |the )?"
-    r"(?:cures?|fix(?:es)?|remed(?:y|ies)|solutions?|workarounds?))\b",
+    rf"(?:cures?|fix(?:es)?|remed(?:y|ies)|workarounds?|solutions?\b{_TROUBLE}))\b",
     re.IGNORECASE,
 )
 _GIVES_REMEDY = re.compile(
@@ -23,13 +28,25 @@ _GIVES_REMEDY = re.compile(
     r"|(?:one|users|you) (?:can|have to|may|must|need to|should))\b",
     re.IGNORECASE,
 )
+_ORDERS = (
+    "add|adjust|ask|delete|disable|enable|get|install|let|lower|pour|pull|put|recompile|reduce|reinstall|reload|remove"
+    "|replace|restart|rinse|select|take|tighten|try|turn|unplug|use|wait|wipe"
+)
+_ORDERS_OR_NOUNS = (
+    "call|change|check|download|drain|fit|grease|heat|move|oil|place|press|push|raise|reset|run|set|start|switch|tap"
+    "|update|upgrade|wash"
+)
+_ORDERS_OR_QUALITIES = "clean|close|dry|open|shut"
 _INSTRUCTS = re.compile(
-    r"(?:first,? |just |please |simply |then )?(?:add|adjust|ask|call|change|check|clean|close|delete|disable|download"
-    r"|drain|dry|enable|fit|get|grease|heat|install|let|lower|move|oil|open|place|press|pull|push|put|raise|recompile"
-    r"|reduce|reinstall|reload|remove|replace|reset|restart|rinse|run|select|set|shut|start|switch|take|tap|tighten|try"
-    r"|turn|unplug|update|upgrade|use|wait|wash|wipe)\b",
+    rf"(?:first,? |just |please |simply |then )?(?:(?:{_ORDERS})\b(?!-| of\b)"
+    rf"|(?:{_ORDERS_OR_NOUNS})(?= (?:an?|another|any|both|each|it|its|off|out|the|their|them|these|us|your)\b| [\d`'‘])"
+    r"|check(?= (?:for|if|that|whether)\b)"
+    rf"|(?:{_ORDERS_OR_QUALITIES})(?= (?:an?|both|it|its|off|the|their|them|up|your)\b))"
+    r"(?!(?: (?!(?:and|as|because|if|or|since|so|that|until|what|when|where|whether|which|while|who)\b)[\w'’-]+){0,6}"
+    r" (?:are|had|has|is|was|were)\b)",
     re.IGNORECASE,
 )
+"""Orders. "Clean water is a right", "Open from 9 to 5", "Push notifications" and "Use of the hall is free" are none."""
 _MARKS = "-*+•> \t"
 
 

@@ -20,6 +20,8 @@ Span = tuple[int, int]
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LIST_ITEM = re.compile(r"\s*(?:[-*+•·‣◦▪●■–—]\s|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[#|>])")
+ITEM_MARK = re.compile(r"(?P<indent>[ \t]*)(?:[-*+•◦·–]|\(?(?:\d{1,3}|[a-z])[.)])[ \t]+")
+"""The mark of a list's item at the beginning of its line, and how deep it stands: "- ", "2. ", "(b) "."""
 _TERMINAL = re.compile(r"[.!?:;…。！？．｡؟۔।][\"'”’»)\]」』）】》〉]*$")
 _CONTINUES = re.compile(
     r"(?:[,\-–/(]|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|that|the|to|was|were|which|with|than))$",

@@ -170,6 +170,10 @@ def test_the_reason_is_shown_though_the_quote_has_all_words():
         (f"- {LEAKS}\n- The lamp flickers. Use another bulb.", None),
         (f"{LEAKS}\n\n# Lamps\n\nUse another bulb.", None),
         (f"{LEAKS} It is loud. It is old.", None),
+        (f"{LEAKS}\nReplace the seal. It costs £4.\nMould comes from damp air.\nBeer traps help.",
+         "Replace the seal. It costs £4."),
+        (f"{LEAKS}\nReplace the seal. It is black. It costs £4. Slugs eat lettuce.",
+         "Replace the seal. It is black. It costs £4."),
     ],
 )  # fmt: skip
 def test_a_remedy_is_found_further_below(text, remedy):

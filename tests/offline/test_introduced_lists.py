@@ -49,12 +49,20 @@ def test_items_are_told_apart_in_running_text():
         ("The calendar has several keys.", "\n- up: the next day\n- left: the month before", False),
         ("Next edition: May", "\n- up: the next day\n- left: the month before", False),
         ("Keys that change the date", "\n\n1. Summary\n\nThere are many keys, and all of them are blue.", False),
+        ("Three keys of the calendar", "\n\n- up: the next day\n- left: the month before", True),
+        ("Keys that change the date", "\n\n- up: the next day\n- left: the month before", False),  # may be a picture's
         ("Keys that change the date", "\nNo. 7 is the next day\nNo. 8 is the day before", False),
     ],
 )
 def test_a_line_above_a_list_introduces_it(quote, behind, is_shown):
     shown = with_items("Which key goes to the next day?", quote, Source(1, "a", "Manual", f"Calendar. {quote}{behind}"))
     assert shown == (f"{quote}{behind}" if is_shown else quote)
+
+
+def test_a_list_ends_at_a_blank_line_above_text_that_is_no_item():
+    items = f"{KEYS}\n1. F1 opens the menu\n\n   in colour\n\n2. Space stops the list"
+    source = Source(1, "a", "Manual", f"{items}\n\nThe tap drips.\n\nWhich rooms have a machine that restarts?")
+    assert with_items("Which key restarts the machine?", KEYS, source) == items
 
 
 def test_an_item_introduces_only_deeper_items():

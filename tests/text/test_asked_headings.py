@@ -6,6 +6,7 @@ import pytest
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.asked_headings import quotes_below
+from preflight_rag.text.quotes import plain
 
 FAQ = (
     "8. Systems\n\n8.1. Does chrony support Windows?\n\nNo. The client has been run under Cygwin in the past. It needs "
@@ -30,6 +31,44 @@ FAQ = (
 def test_the_first_paragraph_below_nearly_the_same_question(question, quote):
     found = quotes_below(question, [Source(7, "a", "FAQ", FAQ)])
     assert found == ([(7, quote)] if quote else [])
+
+
+BARN = "Is it allowed to bring dogs into the barn?\n\nNo."
+GARDEN = "Is it allowed to bring dogs into the garden?\n\nYes, on a lead."
+
+
+@pytest.mark.parametrize("question", ["Is it allowed to bring dogs?", "Is it allowed to bring dogs into the barn?"])
+def test_of_equally_narrow_questions_each_is_shown_with_its_answer(question):
+    found = quotes_below(question, [Source(1, "a", "Farm", f"{BARN}\n\n{GARDEN}")])
+    assert found == ([(1, "No.")] if "barn" in question else [(1, BARN), (1, GARDEN)])
+
+
+def test_an_underlined_narrower_question_is_shown_without_the_line():
+    text = "Is it allowed to bring dogs into the barn?\n------\n\nNo dogs."
+    ((_, quote),) = quotes_below("Is it allowed to bring dogs?", [Source(1, "a", "Farm", text)])
+    assert plain(quote) == "Is it allowed to bring dogs into the barn? No dogs."
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("How do I create the new database?", "How do I convert a backup to a new database?"),
+        ("How do I create a new database from a backup?", "How do I convert a new database?"),
+        ("How do I start the server at boot?", "How do I stop the server from starting at boot?"),
+        ("How do I stop the server at boot?", "How do I start the server at boot?"),
+        ("How do I disable the boot menu?", "How do I enable the boot menu?"),
+        ("How do I add a user to the group?", "How do I remove a user from the group?"),
+        ("How do I turn off the boiler pump?", "How do I turn on the boiler pump?"),
+        ("Is it forbidden to bring dogs?", "Is it allowed to bring dogs?"),
+        ("Can I bake bread without an oven?", "Can I bake bread with an oven?"),
+        ("Why does the boiler pump start?", "Why does the boiler pump not start?"),
+        ("Why does the boiler pump not start?", "Why does the boiler pump start?"),
+    ],
+)
+def test_the_opposite_and_another_thing_are_other_questions(question, asked):
+    source = Source(1, "a", "Manual", f"{asked}\n\nBy the red lever.")
+    assert quotes_below(question, [source]) == []
+    assert quotes_below(asked, [source]) == [(1, "By the red lever.")]
 
 
 def test_below_a_question_stands_no_further_question():
