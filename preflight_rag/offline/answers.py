@@ -598,8 +598,8 @@ class AnswerReader:
         likely = {item.source.n: span for item in read if (span := likely_span(item))}
         is_figure = says_of_kind(question) is not None
         first = [place for place, item in enumerate(stated) if is_figure and likely.get(item.n, "\0") in item.text]
-        asked = fit.asked if fit.asked != fit.question else question
-        ranked = self.sentences.rank(asked, stated, MAX_COMPARED, first[:MAX_QUOTED])
+        wording = fit.asked if fit.asked != fit.question else question
+        ranked = self.sentences.rank(wording, stated, MAX_COMPARED, first[:MAX_QUOTED])
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
