@@ -6,6 +6,7 @@ import re
 
 from preflight_rag.conversation.antecedents import ROLE_PHRASE
 from preflight_rag.text.values import QUANTITY
+from preflight_rag.text.words import words
 
 _GROUPS = {
     "adult": "adults", "child": "children", "kid": "kids", "infant": "infants", "baby": "babies", "toddler": "toddlers",
@@ -96,6 +97,19 @@ _NO_COUNTERPART = re.compile(
     re.I,
 )
 """Fragments that name no other thing of the kind asked about: a quality of it, a time, or people it is for."""
+_MEASURED = re.compile(
+    r"\b(?:armou?r class|prices?|costs?|weighs?|weights?|sizes?|doses?|numbers?|lengths?|heights?|widths?|depths?"
+    r"|speeds?|loads?|age|range|areas?|volumes?|capacity|lifespan|fees?|how (?:much|many|long|often|far|high|big|large|old))\b",
+    re.I,
+)
+"""What is measured of every kind of thing alike."""
+_NEEDS = re.compile(r" (?:need|have|mean|give|contain|require|cover|use|get)\b")
+"""What a thing needs or has, of which a fragment may be a part: "What does gout need? And rest?"."""
+_ASPECT = re.compile(
+    r"\b(?:fridge|freezer|oven|diets?|surgery|alcohol|overdoses?|phone|e-?mails?|username|passwords?|address|website"
+    r"|warnings?|storage)\b"
+)
+"""Parts, places and companions of what is measured, which are seldom measured alike."""
 _QUALITY = re.compile(r"(?:tion|sion|ment|ness|ity|ance|ence|ency|ancy|sis|ing|age|ture|ship|th|cy)s?$")
 """Ends of nouns that are a quality, or part, of another thing, unless an article makes one thing of them."""
 
@@ -144,6 +158,10 @@ def _with_thing(question: str, fragment: str) -> str:
     old = of_kind or _ACTS.match(question)
     if old is None or _is_quality(old["thing"]) or new["thing"] == old["thing"]:
         return ""
+    # "The treatment of gout? And diet?": what two things have alike is measured, or they share a word.
+    is_alike = not frozenset(words(new["thing"])).isdisjoint(words(old["thing"]))
+    if not is_alike and (_ASPECT.search(new["thing"]) or not _is_of_every_kind(question, old, is_of=bool(of_kind))):
+        return ""
     # "The treatment of dengue? And vaccines?": several things are seldom the counterpart of one.
     if bool(_PLURAL.search(new["thing"])) != bool(_PLURAL.search(old["thing"])):
         return ""
@@ -151,6 +169,16 @@ def _with_thing(question: str, fragment: str) -> str:
     if new["preposition"] in ("of", "for") and link and link != new["preposition"]:
         return ""
     return f"{old['before']} {new['thing']}{question[old.end() :]}?"
+
+
+def _is_of_every_kind(question: str, old: re.Match[str], *, is_of: bool) -> bool:
+    """Return whether a question asks what may be asked of other kinds of things as well: a measure, or what they do."""
+    asked = f"{old['before']} {question[old.end() :]}"
+    if _MEASURED.search(asked):
+        return True
+    opening = re.match(r"what (?:does|do|did|can|should)\b", old["before"], re.I)
+    is_need = opening is not None and _NEEDS.match(question, old.end()) is not None
+    return not (is_of or (is_need and _ARTICLE.match(old["thing"]) is None))
 
 
 def names_a_thing(fragment: str) -> bool:

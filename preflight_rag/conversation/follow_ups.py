@@ -11,6 +11,7 @@ from preflight_rag.conversation.antecedents import (
     asks_which_one,
     document_of,
     means_anybody,
+    names_a_state,
     names_nothing,
     occasion_of,
     refers_within,
@@ -543,7 +544,7 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     question = _POINTER_BEHIND.sub("", _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
     if (is_one and asks_which_one(question)) or _says_it(question):
         return ""
-    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
+    subject = _subject_of(question)
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME and not _is_common(name, question)]
     own = [name for name in own if not _is_day(name)] or own
@@ -571,6 +572,12 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
         return what_it_means(spoken_of, message)
     is_sure = len(firms) == 1 == len(own) and not asks_who and not _is_day(firms[0])
     return firms[0] if is_sure else ""
+
+
+def _subject_of(question: str) -> re.Match[str] | None:
+    """Return the match of the subject of a question about one thing; None for other questions."""
+    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
+    return None if subject and names_a_state(subject["subject"]) else subject
 
 
 def _is_common(name: str, question: str) -> bool:
