@@ -64,6 +64,11 @@ _EDITION = re.compile(
 _YEAR_BEFORE_NOUN = re.compile(r"(?<=\b(?:the|our) )(?P<year>(?:19|20)\d\d(?:[-/]\d{2,4})?)(?= [a-z])", re.I)
 _SINGULAR = {plural: singular for singular, plural in _GROUPS.items()}
 _ROLE_NAMED = re.compile(rf"(?:(?P<preposition>of|about|for) )?(?P<role>{ROLE_PHRASE.pattern})", re.I)
+_PEOPLE_NAMED = re.compile(
+    rf"(?:(?:of|about|for|to|from) )?(?:(?:the|an?|our|your) )?(?P<group>{_MEMBERS})|(?:(?:of|about|for|to|from) )?"
+    rf"{ROLE_PHRASE.pattern}",
+    re.I,
+)
 _PAID = re.compile(r"\b(?:pay|pays|paid|costs?|charged?|owes?|books?|brings?|buys?)\b", re.I)
 """What somebody does for others: in "What does a member pay?", "and for a guest?" leaves the member."""
 _LITTLE = (
@@ -99,7 +104,8 @@ _NO_COUNTERPART = re.compile(
 """Fragments that name no other thing of the kind asked about: a quality of it, a time, or people it is for."""
 _MEASURED = re.compile(
     r"\b(?:armou?r class|prices?|costs?|weighs?|weights?|sizes?|doses?|numbers?|lengths?|heights?|widths?|depths?"
-    r"|speeds?|loads?|age|range|areas?|volumes?|capacity|lifespan|fees?|how (?:much|many|long|often|far|high|big|large|old))\b",
+    r"|speeds?|loads?|age|range|areas?|volumes?|capacity|lifespan|fees?"
+    r"|how (?:much|many|long|often|far|high|big|large|old))\b",
     re.I,
 )
 """What is measured of every kind of thing alike."""
@@ -169,6 +175,16 @@ def _with_thing(question: str, fragment: str) -> str:
     if new["preposition"] in ("of", "for") and link and link != new["preposition"]:
         return ""
     return f"{old['before']} {new['thing']}{question[old.end() :]}?"
+
+
+def people_named(fragment: str) -> tuple[str, ...]:
+    """Return the singular and plural of the people whom a fragment names, "for a guest", or their role; else ()."""
+    named = _PEOPLE_NAMED.fullmatch(fragment)
+    if named is None:
+        return ()
+    group = (named["group"] or "").casefold()
+    singular = _SINGULAR.get(group, group)
+    return (singular, _GROUPS[singular]) if group else (named[0][named.start("article") :],)
 
 
 def _is_of_every_kind(question: str, old: re.Match[str], *, is_of: bool) -> bool:

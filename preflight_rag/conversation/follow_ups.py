@@ -23,7 +23,7 @@ from preflight_rag.conversation.antecedents import (
     with_actor,
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
-from preflight_rag.conversation.counterparts import names_a_thing, with_counterpart
+from preflight_rag.conversation.counterparts import names_a_thing, people_named, with_counterpart
 from preflight_rag.conversation.relative_years import stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
@@ -983,6 +983,14 @@ def new_subject(message: str) -> str:
     bare = re.sub(r"^(?:of|for|about) ", "", rest)
     is_name = all(word[:1].isupper() for word in bare.split()) and not _is_day(bare) and bool(words(bare))
     return bare if is_name or names_a_thing(bare) else ""
+
+
+def new_subject_spelled(message: str) -> tuple[str, ...]:
+    """Return the spellings of what, or whom, a fragment puts in the place of what was spoken of; () for none."""
+    lead = _LEAD_IN.match(message)
+    people = people_named(message[lead.end() :].strip(" ?.!")) if lead else ()
+    subject = new_subject(message)
+    return people or ((subject,) if subject else ())
 
 
 def points_nowhere(question: str) -> bool:
