@@ -24,7 +24,7 @@ from preflight_rag.conversation.antecedents import (
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
 from preflight_rag.conversation.counterparts import names_a_thing, people_named, with_counterpart
-from preflight_rag.conversation.relative_years import stem_of_then, with_years
+from preflight_rag.conversation.relative_years import counted_then, counts_others_then, stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.schema import EarlierState
@@ -168,6 +168,7 @@ _OPENING = re.compile(
 )
 """The question words of a question, up to its verb: "At how many sites" of "At how many sites was it done?"."""
 _COUNTED = re.compile(r"\W*how many ([\w-]+) (?:did|do|does|has|have)\b", re.I)
+_COUNTED_ALONE = re.compile(r"how many [a-z-]+\W*", re.I)
 _YEAR_AT_END = re.compile(r"\b(?:in|during|for) (?:the )?(?:fiscal |financial )?(?:year )?(?:19|20)\d\d$", re.I)
 _TWO_YEARS = re.compile(r"\b(?:in|for|during) (?:19|20)\d\d ((?:in|for|during) (?:19|20)\d\d)(?=\W*$)", re.I)
 """A year that came with a name in the place of a pronoun, before the message's own year."""
@@ -325,7 +326,9 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
             or (is_named and not _PRONOUN.search(rest))
             or (_stands_alone(rest) and not (rest != turn and _names_subject(rest)))
         ):
-            core, clause, spoken = turn, "", turn
+            # What "How many copies?" counts is that of the question before, which stays in front of the next one.
+            leans = core != "" and not clause and _COUNTED_ALONE.fullmatch(rest) is not None
+            core, clause, spoken = (core, turn, turn) if leans else (turn, "", turn)
         elif completed := _replaced_before(clause or core, rest, whole[1:]) or _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
             spoken = f"{core} {clause}".strip()
@@ -356,6 +359,7 @@ def _resolved(message: str, question: str, people: Sequence[str], before: Sequen
     stem = stem_of_then(named[lead.end() :] if lead else named) if year else ""
     owned = _with_owner(stem, question) if _OFFICE.match(stem) else ""
     is_whole = owned != "" or (stem != "" and _stands_alone(stem) and not _PRONOUN.search(stem))
+    is_whole = is_whole or counts_others_then(stem, question, year)
     return f"{(owned or stem).rstrip(' ?.!')} in {year}?" if is_whole else named
 
 
@@ -928,7 +932,9 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
     leans = spoken != made.question or _OFFICE.match(_LEAD_IN.sub("", spoken, count=1))
     # "The repair" is one of a thing, of which other documents may say more than the one cited first; and who held an
     # office in another year is said in the documents of that year.
-    asks_anew = bare_noun(spoken) or _HOLDER_THEN.fullmatch(spoken.rstrip(" ?.!"))
+    asks_anew = bare_noun(spoken) or _HOLDER_THEN.fullmatch(spoken.rstrip(" ?.!")) or counted_then(spoken)
+    # What "How many copies?" found may be copies of anything.
+    asks_anew = asks_anew or (earlier and _COUNTED_ALONE.fullmatch(earlier["question"]))
     if not earlier or not earlier["citations"] or not leans or asks_anew:
         return []
     # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
@@ -989,7 +995,7 @@ def new_subject_spelled(message: str) -> tuple[str, ...]:
     """Return the spellings of what, or whom, a fragment puts in the place of what was spoken of; () for none."""
     lead = _LEAD_IN.match(message)
     people = people_named(message[lead.end() :].strip(" ?.!")) if lead else ()
-    subject = new_subject(message)
+    subject = new_subject(message) or counted_then(message)
     return people or ((subject,) if subject else ())
 
 

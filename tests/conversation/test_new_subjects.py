@@ -4,9 +4,11 @@ import pytest
 
 from preflight_rag import Preflight
 from preflight_rag.conversation.counterparts import people_named
+from preflight_rag.conversation.follow_ups import continued_documents
 from preflight_rag.conversation.repeated_answers import means_the_one, of_new_subject
 from preflight_rag.library import Library
 from preflight_rag.nodes.cite import _shown_instead
+from preflight_rag.state.reading import Rewrite
 from preflight_rag.state.values import Citation, Passage
 
 FOOD = """# Keeping food
@@ -66,6 +68,17 @@ def test_only_a_quote_that_names_the_old_subject_is_dropped_where_nothing_names_
     asked, passages = "How much notice must a lodger give?", {1: passage(quote)}
     shown = of_new_subject(("lodger",), asked, [cited(quote)], known, passages, claims=False)
     assert [each.quote for each in shown] == ([quote] if is_kept else [])
+
+
+def test_a_count_of_others_is_no_claim_about_those_who_are_asked_for():
+    visitors, volunteers = "The mill had 900 visitors in 2024.", "We have 47 active volunteers."
+    known = earlier("How many visitors came in 2024?", "Most relevant passages", visitors)
+    message, asked = "How many volunteers were there then?", "How many volunteers were there in 2024?"
+    assert continued_documents(message, Rewrite(asked), known) == []
+    passages = {1: passage(f"{visitors} {volunteers}")}
+    given = asked, known, f"900 [1]\n{visitors} [1]", [cited(visitors)], passages
+    _, shown = _shown_instead(message, *given, claims=True, grouped=False)
+    assert [each.quote for each in shown] == [volunteers]
 
 
 def test_a_heading_says_nothing_of_a_subject():
