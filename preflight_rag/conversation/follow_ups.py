@@ -934,8 +934,8 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
     # office in another year is said in the documents of that year.
     asks_anew = bare_noun(spoken) or _HOLDER_THEN.fullmatch(spoken.rstrip(" ?.!")) or counted_then(spoken)
     # What "How many copies?" found may be copies of anything.
-    asks_anew = asks_anew or (earlier and _COUNTED_ALONE.fullmatch(earlier["question"]))
-    if not earlier or not earlier["citations"] or not leans or asks_anew:
+    is_of_anything = earlier is not None and _COUNTED_ALONE.fullmatch(earlier["question"]) is not None
+    if is_of_anything or not earlier or not earlier["citations"] or not leans or asks_anew:
         return []
     # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
     citations = earlier["citations"]
