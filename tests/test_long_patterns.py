@@ -75,6 +75,7 @@ EXAMPLES = [
     ("conversation.counterparts._MEASURED", "the dose", "the treatment"),
     ("conversation.counterparts._NO_COUNTERPART", "side effects", "leather armor"),
     ("conversation.counterparts._OWNS", "What is chain mail's weight", "What is the chain's weight", "match"),
+    ("conversation.counterparts._PEOPLE_NAMED", "for a guest", "for a dog", "fullmatch"),
     ("conversation.counterparts._ROLE_NAMED", "of a representative", "of a representative of the state", "fullmatch"),
     ("conversation.counterparts._THING_NAMED", "leather armor", "the armor", "fullmatch"),
     ("conversation.counterparts._VERSION", "error E07", "error £7.20"),

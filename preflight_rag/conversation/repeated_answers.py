@@ -147,8 +147,8 @@ def means_the_one(earlier: EarlierState, citations: Sequence[Citation]) -> bool:
 
 def _has(subject: Sequence[str], text: str) -> bool:
     """Return whether a text has all the words of a subject in one of its spellings."""
-    said = frozenset(words(text))
-    return any(terms and terms <= said for terms in (frozenset(words(each)) - STOP_WORDS for each in subject))
+    known = frozenset(words(text))
+    return any(terms and terms <= known for terms in (frozenset(words(each)) - STOP_WORDS for each in subject))
 
 
 def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
