@@ -168,7 +168,7 @@ _OPENING = re.compile(
 )
 """The question words of a question, up to its verb: "At how many sites" of "At how many sites was it done?"."""
 _COUNTED = re.compile(r"\W*how many ([\w-]+) (?:did|do|does|has|have)\b", re.I)
-_COUNTED_ALONE = re.compile(r"how many [a-z-]+\W*", re.I)
+_COUNTED_ALONE = re.compile(r"how many [a-z-]+[ ?.!]*", re.I)
 _YEAR_AT_END = re.compile(r"\b(?:in|during|for) (?:the )?(?:fiscal |financial )?(?:year )?(?:19|20)\d\d$", re.I)
 _TWO_YEARS = re.compile(r"\b(?:in|for|during) (?:19|20)\d\d ((?:in|for|during) (?:19|20)\d\d)(?=\W*$)", re.I)
 """A year that came with a name in the place of a pronoun, before the message's own year."""
