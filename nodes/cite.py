@@ -16,8 +16,14 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import may_mean_several, names_nobody, new_subject
-from preflight_rag.conversation.repeated_answers import adds_nothing, repeats, shown_again, without_old_subject
+from preflight_rag.conversation.follow_ups import may_mean_several, names_nobody, new_subject_spelled
+from preflight_rag.conversation.repeated_answers import (
+    adds_nothing,
+    means_the_one,
+    of_new_subject,
+    repeats,
+    shown_again,
+)
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.library.copies import with_copies
@@ -28,7 +34,7 @@ from preflight_rag.routing.off_topic import LEAST_NAMED
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Draft
-from preflight_rag.state.schema import State
+from preflight_rag.state.schema import EarlierState, State
 from preflight_rag.state.values import Citation, Group, Passage
 from preflight_rag.state.views import Drafted
 from preflight_rag.text.citations import attributed, claims_of_answer, find_citation, renumbered
@@ -80,22 +86,14 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         answer, citations, groups, numbers = UNRESOLVED, [], [], {}
         draft = Draft(answer, claims=False, found=False)
     message, asked = state.get("question", ""), state["standalone_question"]
-    by_rule = not unresolved and follows and context.reader.by_rule
-    anew = new_subject(message) if by_rule and known and not groups else ""
-    kept = without_old_subject(anew, citations, known) if anew and known else citations
-    if len(kept) < len(citations) and not (draft.claims and kept[:1] == citations[:1]):
-        answer, shown = renumbered(shown_again(kept)) if kept else (NOT_ANSWERED, {})
-        citations = [by_n.model_copy(update={"n": n}) for old, n in shown.items() for by_n in kept if by_n.n == old]
-        draft, groups, numbers = Draft(answer, claims=False, found=bool(kept)), [], {}
-    elif by_rule and known and draft.claims and may_mean_several(message, asked, known["question"]):
-        answer, shown = renumbered(shown_again(citations, message))
-        citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]
-        draft, groups, numbers = Draft(answer, claims=False, found=True), [], {}
-    elif by_rule and known and repeats(message, asked, citations, answer, known):
-        unresolved = adds_nothing(message, asked, known)
-        answer, shown = (UNRESOLVED, {}) if unresolved else renumbered(shown_again(citations, message))
-        citations = [citations[old - 1].model_copy(update={"n": n}) for old, n in shown.items()]
-        draft, groups, numbers = Draft(answer, claims=False, found=not unresolved), [], {}
+    if not unresolved and follows and context.reader.by_rule and known:
+        instead = _shown_instead(
+            message, asked, known, answer, citations, passages, claims=draft.claims, grouped=bool(groups)
+        )
+        if instead is not None:
+            answer, citations = instead
+            draft, groups, numbers = Draft(answer, claims=False, found=bool(citations)), [], {}
+    denies = not draft.found and answer in (UNRESOLVED, NOT_ANSWERED)
     citations = await asyncio.to_thread(with_copies, context.library, citations)
     by_number = {n: passages[rank] for rank, n in numbers.items() if rank in passages}
     statements, problems = await _checked(context, state["standalone_question"], answer, groups, by_number)
@@ -109,7 +107,7 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     return {
         "draft": draft.dump(),
         "answer": answer,
-        "abstained": unresolved,
+        "abstained": denies,
         "choice": draft.choice,
         "citations": [found.model_dump() for found in citations],
         "statements": statements,
@@ -118,6 +116,37 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         "options": [],
         "messages": [AIMessage(answer)],
     }
+
+
+def _shown_instead(
+    message: str,
+    asked: str,
+    known: EarlierState,
+    answer: str,
+    citations: Sequence[Citation],
+    passages: Mapping[int, Passage],
+    *,
+    claims: bool,
+    grouped: bool,
+) -> tuple[str, list[Citation]] | None:
+    """Return what is shown of an answer to a follow-up that does not fit it, and its citations; None where it fits."""
+    subject = () if grouped or not citations else new_subject_spelled(message)
+    if subject and (shown := of_new_subject(subject, asked, citations, known, passages, claims=claims)) is not None:
+        return _as_evidence(shown)
+    if claims and may_mean_several(message, asked, known["question"]) and not means_the_one(known, citations):
+        return _as_evidence(citations, message)
+    if repeats(message, asked, citations, answer, known):
+        return (UNRESOLVED, []) if adds_nothing(message, asked, known) else _as_evidence(citations, message)
+    return None
+
+
+def _as_evidence(citations: Sequence[Citation], message: str = "") -> tuple[str, list[Citation]]:
+    """Return the text that shows quotes as evidence, with their citations numbered as in it; a denial for none."""
+    if not citations:
+        return NOT_ANSWERED, []
+    answer, numbers = renumbered(shown_again(citations, message))
+    by_number = {each.n: each for each in citations}
+    return answer, [by_number[old].model_copy(update={"n": n}) for old, n in numbers.items()]
 
 
 def _bears_not(message: str, asked: str, citations: Sequence[Citation], context: Context) -> bool:

@@ -257,6 +257,13 @@ _WHICH_ONE = re.compile(
     re.I,
 )
 """A question for one of several things by what it did or has: "Which house used the most heat?"."""
+_STATE_FIRST = re.compile(
+    r"(?:not )?(?:available|included|allowed|permitted|provided|offered|possible|necessary|required|needed|important"
+    r"|compulsory|forbidden|free|new|open|on offer|on show|good|bad|special|different|planned|best|wrong|missing)"
+    r"(?= (?:for|in|at|on|to|with|by|of|about|from)\b|$)",
+    re.I,
+)
+"""A state where a subject would stand: "What is available for children?"."""
 _WHAT_IS = re.compile(
     r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
     r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|forbidden"
@@ -453,6 +460,11 @@ def _is_people(thing: str) -> bool:
     """Return whether a phrase names people, or several things, which "it" does not mean."""
     head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
     return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+
+
+def names_a_state(subject: str) -> bool:
+    """Return whether the words behind "What is" name no thing, but a state that some thing has: "free for members"."""
+    return _STATE_FIRST.match(subject) is not None
 
 
 def asks_which_one(question: str) -> bool:

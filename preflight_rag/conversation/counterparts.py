@@ -6,6 +6,7 @@ import re
 
 from preflight_rag.conversation.antecedents import ROLE_PHRASE
 from preflight_rag.text.values import QUANTITY
+from preflight_rag.text.words import words
 
 _GROUPS = {
     "adult": "adults", "child": "children", "kid": "kids", "infant": "infants", "baby": "babies", "toddler": "toddlers",
@@ -63,6 +64,11 @@ _EDITION = re.compile(
 _YEAR_BEFORE_NOUN = re.compile(r"(?<=\b(?:the|our) )(?P<year>(?:19|20)\d\d(?:[-/]\d{2,4})?)(?= [a-z])", re.I)
 _SINGULAR = {plural: singular for singular, plural in _GROUPS.items()}
 _ROLE_NAMED = re.compile(rf"(?:(?P<preposition>of|about|for) )?(?P<role>{ROLE_PHRASE.pattern})", re.I)
+_PEOPLE_NAMED = re.compile(
+    rf"(?:(?:of|about|for|to|from) )?(?:(?:the|an?|our|your) )?(?P<group>{_MEMBERS})|(?:(?:of|about|for|to|from) )?"
+    rf"{ROLE_PHRASE.pattern}",
+    re.I,
+)
 _PAID = re.compile(r"\b(?:pay|pays|paid|costs?|charged?|owes?|books?|brings?|buys?)\b", re.I)
 """What somebody does for others: in "What does a member pay?", "and for a guest?" leaves the member."""
 _LITTLE = (
@@ -96,6 +102,20 @@ _NO_COUNTERPART = re.compile(
     re.I,
 )
 """Fragments that name no other thing of the kind asked about: a quality of it, a time, or people it is for."""
+_MEASURED = re.compile(
+    r"\b(?:armou?r class|prices?|costs?|weighs?|weights?|sizes?|doses?|numbers?|lengths?|heights?|widths?|depths?"
+    r"|speeds?|loads?|age|range|areas?|volumes?|capacity|lifespan|fees?"
+    r"|how (?:much|many|long|often|far|high|big|large|old))\b",
+    re.I,
+)
+"""What is measured of every kind of thing alike."""
+_NEEDS = re.compile(r" (?:need|have|mean|give|contain|require|cover|use|get)\b")
+"""What a thing needs or has, of which a fragment may be a part: "What does gout need? And rest?"."""
+_ASPECT = re.compile(
+    r"\b(?:fridge|freezer|oven|diets?|surgery|alcohol|overdoses?|phone|e-?mails?|username|passwords?|address|website"
+    r"|warnings?|storage)\b"
+)
+"""Parts, places and companions of what is measured, which are seldom measured alike."""
 _QUALITY = re.compile(r"(?:tion|sion|ment|ness|ity|ance|ence|ency|ancy|sis|ing|age|ture|ship|th|cy)s?$")
 """Ends of nouns that are a quality, or part, of another thing, unless an article makes one thing of them."""
 
@@ -144,6 +164,10 @@ def _with_thing(question: str, fragment: str) -> str:
     old = of_kind or _ACTS.match(question)
     if old is None or _is_quality(old["thing"]) or new["thing"] == old["thing"]:
         return ""
+    # "The treatment of gout? And diet?": what two things have alike is measured, or they share a word.
+    is_alike = not frozenset(words(new["thing"])).isdisjoint(words(old["thing"]))
+    if not is_alike and (_ASPECT.search(new["thing"]) or not _is_of_every_kind(question, old, is_of=bool(of_kind))):
+        return ""
     # "The treatment of dengue? And vaccines?": several things are seldom the counterpart of one.
     if bool(_PLURAL.search(new["thing"])) != bool(_PLURAL.search(old["thing"])):
         return ""
@@ -151,6 +175,26 @@ def _with_thing(question: str, fragment: str) -> str:
     if new["preposition"] in ("of", "for") and link and link != new["preposition"]:
         return ""
     return f"{old['before']} {new['thing']}{question[old.end() :]}?"
+
+
+def people_named(fragment: str) -> tuple[str, ...]:
+    """Return the singular and plural of the people whom a fragment names, "for a guest", or their role; else ()."""
+    named = _PEOPLE_NAMED.fullmatch(fragment)
+    if named is None:
+        return ()
+    group = (named["group"] or "").casefold()
+    singular = _SINGULAR.get(group, group)
+    return (singular, _GROUPS[singular]) if group else (named[0][named.start("article") :],)
+
+
+def _is_of_every_kind(question: str, old: re.Match[str], *, is_of: bool) -> bool:
+    """Return whether a question asks what may be asked of other kinds of things as well: a measure, or what they do."""
+    asked = f"{old['before']} {question[old.end() :]}"
+    if _MEASURED.search(asked):
+        return True
+    opening = re.match(r"what (?:does|do|did|can|should)\b", old["before"], re.I)
+    is_need = opening is not None and _NEEDS.match(question, old.end()) is not None
+    return not (is_of or (is_need and _ARTICLE.match(old["thing"]) is None))
 
 
 def names_a_thing(fragment: str) -> bool:

@@ -11,6 +11,7 @@ from preflight_rag.conversation.antecedents import (
     asks_which_one,
     document_of,
     means_anybody,
+    names_a_state,
     names_nothing,
     occasion_of,
     refers_within,
@@ -22,8 +23,8 @@ from preflight_rag.conversation.antecedents import (
     with_actor,
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
-from preflight_rag.conversation.counterparts import names_a_thing, with_counterpart
-from preflight_rag.conversation.relative_years import stem_of_then, with_years
+from preflight_rag.conversation.counterparts import names_a_thing, people_named, with_counterpart
+from preflight_rag.conversation.relative_years import counted_then, counts_others_then, stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
 from preflight_rag.state.schema import EarlierState
@@ -167,6 +168,7 @@ _OPENING = re.compile(
 )
 """The question words of a question, up to its verb: "At how many sites" of "At how many sites was it done?"."""
 _COUNTED = re.compile(r"\W*how many ([\w-]+) (?:did|do|does|has|have)\b", re.I)
+_COUNTED_ALONE = re.compile(r"how many [a-z-]+[ ?.!]*", re.I)
 _YEAR_AT_END = re.compile(r"\b(?:in|during|for) (?:the )?(?:fiscal |financial )?(?:year )?(?:19|20)\d\d$", re.I)
 _TWO_YEARS = re.compile(r"\b(?:in|for|during) (?:19|20)\d\d ((?:in|for|during) (?:19|20)\d\d)(?=\W*$)", re.I)
 """A year that came with a name in the place of a pronoun, before the message's own year."""
@@ -324,7 +326,9 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
             or (is_named and not _PRONOUN.search(rest))
             or (_stands_alone(rest) and not (rest != turn and _names_subject(rest)))
         ):
-            core, clause, spoken = turn, "", turn
+            # What "How many copies?" counts is that of the question before, which stays in front of the next one.
+            leans = core != "" and not clause and _COUNTED_ALONE.fullmatch(rest) is not None
+            core, clause, spoken = (core, turn, turn) if leans else (turn, "", turn)
         elif completed := _replaced_before(clause or core, rest, whole[1:]) or _completed(clause or core, rest):
             core, clause = (core, completed) if clause else (completed, "")
             spoken = f"{core} {clause}".strip()
@@ -355,6 +359,7 @@ def _resolved(message: str, question: str, people: Sequence[str], before: Sequen
     stem = stem_of_then(named[lead.end() :] if lead else named) if year else ""
     owned = _with_owner(stem, question) if _OFFICE.match(stem) else ""
     is_whole = owned != "" or (stem != "" and _stands_alone(stem) and not _PRONOUN.search(stem))
+    is_whole = is_whole or counts_others_then(stem, question, year)
     return f"{(owned or stem).rstrip(' ?.!')} in {year}?" if is_whole else named
 
 
@@ -543,7 +548,7 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     question = _POINTER_BEHIND.sub("", _TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
     if (is_one and asks_which_one(question)) or _says_it(question):
         return ""
-    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
+    subject = _subject_of(question)
     own = [name for name in _names_in(question) if name.casefold() not in message.casefold()]
     own = [name for name in own if len(name) <= LONGEST_NAME and not _is_common(name, question)]
     own = [name for name in own if not _is_day(name)] or own
@@ -571,6 +576,12 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
         return what_it_means(spoken_of, message)
     is_sure = len(firms) == 1 == len(own) and not asks_who and not _is_day(firms[0])
     return firms[0] if is_sure else ""
+
+
+def _subject_of(question: str) -> re.Match[str] | None:
+    """Return the match of the subject of a question about one thing; None for other questions."""
+    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
+    return None if subject and names_a_state(subject["subject"]) else subject
 
 
 def _is_common(name: str, question: str) -> bool:
@@ -921,8 +932,10 @@ def continued_documents(message: str, made: Rewrite, earlier: EarlierState | Non
     leans = spoken != made.question or _OFFICE.match(_LEAD_IN.sub("", spoken, count=1))
     # "The repair" is one of a thing, of which other documents may say more than the one cited first; and who held an
     # office in another year is said in the documents of that year.
-    asks_anew = bare_noun(spoken) or _HOLDER_THEN.fullmatch(spoken.rstrip(" ?.!"))
-    if not earlier or not earlier["citations"] or not leans or asks_anew:
+    asks_anew = bare_noun(spoken) or _HOLDER_THEN.fullmatch(spoken.rstrip(" ?.!")) or counted_then(spoken)
+    # What "How many copies?" found may be copies of anything.
+    is_of_anything = earlier is not None and _COUNTED_ALONE.fullmatch(earlier["question"]) is not None
+    if is_of_anything or not earlier or not earlier["citations"] or not leans or asks_anew:
         return []
     # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
     citations = earlier["citations"]
@@ -976,6 +989,14 @@ def new_subject(message: str) -> str:
     bare = re.sub(r"^(?:of|for|about) ", "", rest)
     is_name = all(word[:1].isupper() for word in bare.split()) and not _is_day(bare) and bool(words(bare))
     return bare if is_name or names_a_thing(bare) else ""
+
+
+def new_subject_spelled(message: str) -> tuple[str, ...]:
+    """Return the spellings of what, or whom, a fragment puts in the place of what was spoken of; () for none."""
+    lead = _LEAD_IN.match(message)
+    people = people_named(message[lead.end() :].strip(" ?.!")) if lead else ()
+    subject = new_subject(message) or counted_then(message)
+    return people or ((subject,) if subject else ())
 
 
 def points_nowhere(question: str) -> bool:

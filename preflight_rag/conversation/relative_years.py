@@ -40,6 +40,9 @@ _THEN_ASKED = re.compile(
 )
 """A question for how something was in the year just spoken of: "Who was the leader then"."""
 
+_COUNTED = re.compile(r"(?:(?:and|but|so) )?how many (?P<who>[a-z-]+)\b", re.I)
+_COUNTED_THERE = re.compile(rf"{_COUNTED.pattern} (?:were|was) there", re.I)
+
 
 def with_years(turns: Sequence[str]) -> list[str]:
     """Return questions, each counted year of which is written out by the years before it.
@@ -78,6 +81,22 @@ def stem_of_then(message: str) -> str:
     """
     match = _THEN_ASKED.fullmatch(message.strip(" ?.!"))
     return match["stem"] if match else ""
+
+
+def counts_others_then(stem: str, question: str, year: str) -> bool:
+    """Return whether a question without its "then" counts others than the question before did in the year it names.
+
+    "How many volunteers were there then?" after "How many visitors came in 2024?" is about no visitors.
+    """
+    counted, before = _COUNTED_THERE.fullmatch(stem), _COUNTED.match(question)
+    is_other = counted is not None and before is not None and counted["who"].casefold() != before["who"].casefold()
+    return is_other and year in _YEAR.findall(question)
+
+
+def counted_then(message: str) -> str:
+    """Return who or what is counted in "How many volunteers were there then?"; "" for other messages."""
+    counted = _COUNTED_THERE.fullmatch(stem_of_then(message))
+    return counted["who"] if counted else ""
 
 
 def year_spoken_of(earlier: Earlier) -> str:

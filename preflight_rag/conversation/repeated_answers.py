@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.schema import EarlierState
-from preflight_rag.state.values import Citation
-from preflight_rag.text.citations import quoted, without_marks
+from preflight_rag.state.values import Citation, Passage
+from preflight_rag.text.citations import find_citation, quoted, without_marks
 from preflight_rag.text.headers import CLOSEST
+from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words
 
 MOST_QUOTES = 3
 """Quotes that are shown of a repeated answer; a guess."""
 _ASKS_WHY = re.compile(r"\b(?:why|how come|for what reason)\b", re.I)
+MOST_NAMING = 2
+"""Sentences about a new subject that are shown; a guess."""
+_SAYS_SOMETHING = re.compile(r"[.!]$|\d|\|")
+"""What a sentence or a row has, and a heading has not."""
+_COMPARES = re.compile(r"\b(?:most|least|more|less|fewer|fewest|(?!west\b|best\b)[a-z]{2,12}est)\b", re.I)
 _LABEL_AT_END = re.compile(r"\b[a-z]+ (?:[A-Z]|\d{1,4}[A-Za-z]?)(?=\W*$)")
 """A thing that a letter or a number tells from others, which are no words of the index: "house A"."""
 _REASON = re.compile(r"\b(?:because|owing to|due to|in order to|so that|on (?:the )?grounds of|therefore)\b", re.I)
@@ -43,23 +49,106 @@ def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str
     return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
 
 
-def without_old_subject(subject: str, citations: Sequence[Citation], earlier: EarlierState) -> list[Citation]:
+def without_old_subject(subject: Sequence[str], citations: Sequence[Citation], earlier: EarlierState) -> list[Citation]:
     """Return the citations without the last answer's quotes that do not name the subject which a follow-up put in.
 
     The line of chain mail was shown for chain mail, and is no answer to "What about leather armor?".
 
     Args:
-        subject: The new subject.
+        subject: The spellings of the new subject.
         citations: The answer's citations.
         earlier: The last answer.
     """
-    terms = frozenset(words(subject)) - STOP_WORDS
     shown = {" ".join(citation["quote"].split()) for citation in earlier["citations"]}
-    return [
-        each
-        for each in citations
-        if " ".join(each.quote.split()) not in shown or terms.issubset(words(f"{each.title} {each.quote}"))
-    ]
+    return [each for each in citations if " ".join(each.quote.split()) not in shown or names(subject, each)]
+
+
+def names(subject: Sequence[str], cited: Citation) -> bool:
+    """Return whether a citation's quote or title has all the words of a subject in one of its spellings."""
+    return _has(subject, f"{cited.title} {cited.quote}")
+
+
+def naming_sentences(
+    subject: Sequence[str], asked: str, earlier: EarlierState, passages: Mapping[int, Passage]
+) -> list[Citation]:
+    """Return the sentences or rows of a turn's passages that name a new subject, nearest to the question first.
+
+    In another document than the last answer cites, half of the question's other words must stand in the sentence, too.
+
+    Args:
+        subject: The spellings of the new subject.
+        asked: The standalone question.
+        earlier: The last answer.
+        passages: The passages of the turn by rank.
+    """
+    known = {citation["document_id"] for citation in earlier["citations"]}
+    terms = frozenset(words(asked)) - STOP_WORDS - frozenset(words(" ".join(subject)))
+    found: list[tuple[int, int, str]] = []
+    for rank, passage in passages.items():
+        for start, end in sentence_spans(passage.text):
+            sentence = passage.text[start:end]
+            if not (_has(subject, sentence) and _SAYS_SOMETHING.search(sentence)):
+                continue
+            shared = len(terms.intersection(words(sentence)))
+            if passage.document_id in known or 2 * shared >= len(terms):
+                found.append((-shared, rank, sentence))
+    nearest = sorted(found, key=lambda each: each[:2])[:MOST_NAMING]
+    cited = [find_citation(n, rank, "", [(rank, text)], passages) for n, (_, rank, text) in enumerate(nearest, 1)]
+    return [each for each in cited if each.verified]
+
+
+def of_new_subject(
+    subject: Sequence[str],
+    asked: str,
+    citations: Sequence[Citation],
+    earlier: EarlierState,
+    passages: Mapping[int, Passage],
+    *,
+    claims: bool,
+) -> list[Citation] | None:
+    """Return what is shown, as evidence, instead of an answer that does not name a follow-up's new subject.
+
+    The list is empty where all that was found is about the old subject, and None where the answer may stand.
+
+    Args:
+        subject: The spellings of the new subject.
+        asked: The standalone question.
+        citations: The answer's citations.
+        earlier: The last answer.
+        passages: The passages of the turn by rank.
+        claims: Whether the answer claims something.
+    """
+    if any(names(subject, each) for each in (citations[:1] if claims else citations)):
+        kept = without_old_subject(subject, citations, earlier)
+        return None if len(kept) == len(citations) or (claims and kept[:1] == citations[:1]) else kept
+    kept = without_old_subject(subject, citations, earlier)
+    naming = naming_sentences(subject, asked, earlier, passages)
+    if not naming and kept:
+        return None if len(kept) == len(citations) and not claims else kept
+    # A quote that does not say whom or what it is about may be about the new subject.
+    old = frozenset(words(earlier["question"])) - STOP_WORDS - frozenset(words(asked))
+    shown = [*naming, *kept] or [each for each in citations if old.isdisjoint(words(each.quote))]
+    return [each.model_copy(update={"n": n}) for n, each in enumerate(shown, 1)]
+
+
+def means_the_one(earlier: EarlierState, citations: Sequence[Citation]) -> bool:
+    """Return whether the last answer named one of several things, and the new answer's quote is about that one.
+
+    It did by a claim, or by a single quote of what has the asked property: "Which hut has a stove?".
+    """
+    first = next(iter(earlier["answer"].splitlines()), "")
+    if not citations:
+        return False
+    if without_marks(first) != first:
+        return frozenset(words(without_marks(first))) <= frozenset(words(citations[0].quote))
+    is_one = [citation["quote"] for citation in earlier["citations"]] == [citations[0].quote]
+    return is_one and _COMPARES.search(earlier["question"]) is None
+
+
+def _has(subject: Sequence[str], text: str) -> bool:
+    """Return whether a text has all the words of a subject in one of its spellings."""
+    known = frozenset(words(text))
+    return any(terms and terms <= known for terms in (frozenset(words(each)) - STOP_WORDS for each in subject))
 
 
 def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:

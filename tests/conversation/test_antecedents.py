@@ -326,3 +326,12 @@ def test_nobody_of_a_quote_is_meant_by_he_after_a_question_about_anybody():
 
 def test_two_roles_leave_it_open_whom_he_means():
     assert standalone("How old is he?", ["Can a senator be a judge?"]) == "Can a senator be a judge? How old is he?"
+
+
+@pytest.mark.parametrize("question", ["What is available for children?", "What is free for members?"])
+def test_a_state_is_no_thing_that_it_means(question):
+    assert standalone("Does it cost extra?", [question]) == f"{question} Does it cost extra?"
+
+
+def test_a_kind_of_thing_with_an_adjective_is_what_it_means():
+    assert standalone("Does it cost extra?", ["What is special education?"]) == "Does special education cost extra?"

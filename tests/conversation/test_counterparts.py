@@ -87,6 +87,9 @@ def test_another_years_edition_takes_the_place_of_the_one_that_was_asked_for(que
         ("How long does felting take?", "and a rug?", "How long does felting take? and a rug?"),
         ("How long does cheese last?", "and a pie?", "How long does a pie last?"),
         ("How much hay does a pony get at night?", "and a donkey?", "How much hay does a donkey get at night?"),
+        ("What is the treatment of back pain?", "And neck pain?", "What is the treatment of neck pain?"),
+        ("What is the dose of aspirin?", "And ibuprofen?", "What is the dose of ibuprofen?"),
+        ("What is the armor class of ring mail?", "And bone armor?", "What is the armor class of bone armor?"),
         ("What does fault E07 mean?", "And E06?", "What does fault E06 mean?"),
         ("When was bleep 3.4.0 released?", "And 3.3.0?", "When was bleep 3.3.0 released?"),
     ],
@@ -105,6 +108,15 @@ def test_a_thing_or_a_role_takes_the_place_of_the_other(question, message, expec
         ("What is the dose of aspirin?", "And children?"),
         ("What does the plan cost?", "And the deposit?"),
         ("Did bleep 3.4.0 replace bleep 3.2.0?", "And 3.3.0?"),
+        # What is said about a thing, or goes with it, is no other thing of its kind.
+        ("What is the treatment of gout?", "And diet?"),
+        ("What is the treatment of gout?", "And alcohol?"),
+        ("What is the treatment of gout?", "And surgery?"),
+        ("What is the treatment of gout?", "And sauna?"),
+        ("What is the dose of aspirin?", "And overdose?"),
+        ("What is the password for wifi?", "And username?"),
+        ("What does gout need?", "And rest?"),
+        ("How long does chicken keep?", "And freezer?"),
     ],
 )
 def test_what_belongs_to_a_thing_does_not_take_its_place(question, message):

@@ -421,3 +421,14 @@ def test_a_person_has_no_office_and_a_quote_without_the_office_names_no_holder()
     assert people_of(Earlier("How old must the chair be?", "Most relevant passages", (rule,))) == []
     chair = Source(1, "p", "Minutes", "In the chair: Ada Byron")
     assert people_of(Earlier("Who is the chair?", "Most relevant passages", (chair,))) == ["Ada Byron"]
+
+
+def test_a_count_without_anything_else_keeps_the_question_before_it_for_the_next_one():
+    asked = ["Who is printing the second edition?", "How many copies?"]
+    message = "When must the files reach them?"
+    assert standalone(message, asked) == " ".join([*asked, message])
+    assert standalone(asked[1], asked[:1]) == asked[1]
+    assert (
+        standalone(message, [asked[0], "How many copies did Holm print?"])
+        == f"How many copies did Holm print? {message}"
+    )

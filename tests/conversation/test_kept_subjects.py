@@ -75,3 +75,4 @@ def test_a_quote_about_the_old_subject_is_not_shown_for_the_new_one(chat):
     nylon = chat("What is the breaking load of hemp rope?", "What about nylon rope?")[-1]
     shown = {citation.quote for citation in rope.citations}
     assert shown.isdisjoint(citation.quote for citation in nylon.citations)
+    assert (nylon.outcome, nylon.abstained) == (("evidence", False) if nylon.citations else ("not_found", True))

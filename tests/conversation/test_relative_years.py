@@ -56,6 +56,14 @@ def test_then_is_the_year_that_the_answer_before_gives(message, expected):
     assert standalone(message, [LAUNCHED], year="1998").casefold() == expected.casefold()
 
 
+def test_others_are_counted_in_the_year_without_those_counted_before():
+    asked = ["How many visitors came in 2024?"]
+    message = "How many volunteers were there then?"
+    assert standalone(message, asked, year="2024").casefold() == "how many volunteers were there in 2024?"
+    same = "How many visitors were there then?"
+    assert standalone(same, asked, year="2024") == f"{asked[0]} {same}"
+
+
 def test_then_keeps_the_question_before_where_no_year_is_known():
     message = "Who was Harbour Master then?"
     assert standalone(message, [LAUNCHED]) == f"{LAUNCHED} {message}"
