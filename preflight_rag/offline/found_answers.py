@@ -14,6 +14,7 @@ from preflight_rag.models.reading.extractive_reader import PassageReading, Span
 from preflight_rag.state.reading import Source
 from preflight_rag.text.dates import MONTH
 from preflight_rag.text.log_lines import is_log_line
+from preflight_rag.text.money import asks_sum, has_currency, is_price_in
 from preflight_rag.text.numbered_parts import ITEM_NUMBER
 from preflight_rag.text.other_things import subject_words
 from preflight_rag.text.quotes import plain, quote_around
@@ -245,9 +246,11 @@ def has_figure(text: str) -> bool:
 def counts_another(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer counts something else while its sentence also counts what the question asks for.
 
-    "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games".
+    "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games". A price counts nothing.
     """
     asked = _HOW_MANY.search(question)
+    if asked and is_price_in(answer.quote, answer.text) and not asks_sum(question) and not has_currency(question):
+        return True
     counted = _COUNT.match(without_limit(answer.text))
     wanted = frozenset(words(asked["what"])) if asked else frozenset[str]()
     if not wanted or not counted or wanted & frozenset(words(answer.text)):

@@ -94,6 +94,11 @@ def has_decimals(text: str) -> bool:
     return _TWO_DECIMALS.search(text) is not None
 
 
+def is_price_in(sentence: str, answer: str) -> bool:
+    """Return whether an answer is written like a price, and its sentence speaks of one: 9.99 in "the price is 9.99"."""
+    return has_decimals(answer) and _PRICED.search(sentence) is not None
+
+
 def asks_price(question: str) -> bool:
     """Return whether the subject of a question is a price or a wage, which a name does not answer."""
     return bool(_ASKS_PRICE.search(question))

@@ -122,6 +122,22 @@ def test_the_number_of_an_item_is_no_answer():
     assert [answer.text for answer in answers_of(read)] == ["I. Newton"]
 
 
+PRICED = "Ada Lund proposed to lower the price of e-books from 12.99 to 9.99 by 4 votes."
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_price"),
+    [
+        ("How many votes were for it?", "9.99", True),
+        ("How many votes were for it?", "4", False),
+        ("How many euros is the book?", "9.99", False),
+        ("How much is the book?", "9.99", False),
+    ],
+)
+def test_a_price_counts_nothing(question, answer, is_price):
+    assert counts_another(question, group((PRICED, answer, 0.9)).found[0]) is is_price
+
+
 DELIVERY = "Within Germany two to three working days, to Austria four, to Switzerland up to seven."
 
 
