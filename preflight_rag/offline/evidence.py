@@ -134,7 +134,7 @@ _MOST = re.compile(r"\b(?:largest|biggest|greatest|highest|smallest|lowest|main|
 """Asks for a thing, though the word behind it may be one for figures: "the largest cost of the branch" is repairs."""
 _DAY = re.compile(
     r"\b(?:January|February|March|April|June|July|August|September|October|November|December"
-    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|days?|weeks?|months?|years?|hours?|today|tomorrow|yesterday|noon)\b"
+    r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|days?|weeks?|months?|years?|hours?|today|tomorrow|yesterday|noon)\b"
     r"|\d{1,2}:\d\d|\d ?[ap]\.?m\b"
 )
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
@@ -547,7 +547,8 @@ def _sentences_with_only_names(
     names what the whole contract is about; "A deposit of 30 per cent falls due" or, without a word of the question,
     the sentence in which the reader finds the answer, need not name it.
     """
-    says, named = says_of_kind(question), surface_names(question)
+    says = says_of_kind(question)
+    named = [name for name in surface_names(question) if not _DAY.search(" ".join(name).title())]
     names = frozenset(words(" ".join(named[0] if named else ())))
     asked = subject_words(question) - names
     # Of two names, what is asked may be between them.

@@ -867,13 +867,20 @@ def _write_tables(soup: BeautifulSoup) -> list[list[str]]:
 
 
 def _is_navigation(table: Tag) -> bool:
-    """Return whether a table is mostly links, and named as what leads to other pages, or what it stands in is."""
-    linked = sum(len(squash(link.get_text())) for link in table.find_all("a", href=True))
-    if not linked or linked < MOSTLY_LINKS * len(squash(table.get_text())):
+    """Return whether a table has links and stands in a page's navigation, or is named so and is mostly links."""
+    links = table.find_all("a", href=True)
+    if not links:
         return False
-    around = [table] if table.parent is None else [table, table.parent]
-    names = [name for each in around for name in (each.name, *(each.get("class") or ()), each.get("id"))]
-    return any(_NAVIGATION.fullmatch(str(name)) for name in names) or table.find_parent("nav") is not None
+    if table.find_parent("nav") is not None or (table.parent is not None and _is_named(table.parent)):
+        return True
+    linked = sum(len(squash(link.get_text())) for link in links)
+    return _is_named(table) and linked >= MOSTLY_LINKS * len(squash(table.get_text()))
+
+
+def _is_named(element: Tag) -> bool:
+    """Return whether an element's tag, classes or id say that it leads to other pages."""
+    names = (element.name, *(element.get("class") or ()), element.get("id"))
+    return any(_NAVIGATION.fullmatch(str(name)) for name in names)
 
 
 def _count_tables(tables: list[list[str]], text: str, report: ReadReport) -> None:

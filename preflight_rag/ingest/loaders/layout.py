@@ -56,6 +56,7 @@ _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
 _NEIGHBOURS = 8
 _FULL_LINE = 0.75
 _HEADING = 0.5
+_BEGINS_LABEL = re.compile(r"[A-ZÀ-Þ][^.:]{1,60}: ")
 _SMALL_WORDS = 0.4
 """These four numbers are guesses."""
 
@@ -150,6 +151,7 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
         return " "
     # Prose that names things looks like a title; it has filled its line.
     is_full = len(previous) + 1 + len(line.split()[0]) > width and _is_mostly_small(previous)
+    is_full = is_full and not _BEGINS_LABEL.match(line)
     if is_table_row(line) or (not is_full and _is_title_case(previous) and not _is_title_case(line)):
         return None
     return " " if len(previous) >= full and (ends or not previous.isupper()) else None
