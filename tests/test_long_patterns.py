@@ -18,6 +18,7 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.found_answers._NAME_BEFORE", "will be Bo Dahl, ", "will be the chair "),
     ("offline.found_answers._ASKS_PEOPLE", "Who is on the jury?", "Who is Ada Lund?"),
     ("offline.proposals._DECIDES", "It was carried by 4 votes.", "It was read aloud."),
     ("offline.proposals._PROPOSES", "She proposed to lower it.", "The recommended dose is 5 mg."),

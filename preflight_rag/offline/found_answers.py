@@ -95,8 +95,8 @@ _ASKS_PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r",|;|\band\b|&")
-_NAME_BEHIND = re.compile(r"(?:,| and| &|, and)\s(?:[a-z0-9]+ ){0,5}(?:of \d{4}, )?[A-Z][\w'’-]+")
-_NAME_BEFORE = re.compile(r"[A-Z][\w'’-]+(?:,| and| &|, and)\s(?:[a-z0-9]+ ){0,5}(?:of \d{4}, |\d{4}, )?$")
+_NAME_BEHIND = re.compile(r"(?:,| and| &|, and)\s(?:[a-z0-9]{1,30} ){0,5}(?:of \d{4}, )?[A-Z][\w'’-]")
+_NAME_BEFORE = re.compile(r"\b[A-Z][\w'’-]{1,40}(?:,| and| &|, and)\s(?:[a-z0-9]{1,30} ){0,5}(?:of \d{4}, |\d{4}, )?$")
 _WHICH = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
 _WORDS_BEHIND = re.compile(r"(?:\s[^\W\d_]{2,30}){1,4}")
 _WORD_BEHIND = re.compile(r"\s(?P<word>[^\W\d_]{2,30})")
