@@ -88,6 +88,7 @@ def _mention_name(question: str, sources: Sequence[Source]) -> bool:
     A name behind a preposition says where something is, and many things are in Canada.
     """
     asked = tokens(question)
-    named = [name for name in surface_names(question) if name and asked[position(name, asked) - 1] not in _PREPOSITIONS]
+    places = [(name, position(name, asked)) for name in surface_names(question) if name]
+    named = [name for name, at in places if at < 1 or asked[at - 1] not in _PREPOSITIONS]
     texts = [tokens(source.text) for source in sources] if named else []
     return any(position(name, text) >= 0 for name in named for text in texts)

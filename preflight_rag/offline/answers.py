@@ -284,7 +284,7 @@ class JudgedAnswers:
             return "wide"
         if (
             # A document that asks the same answers nothing: "Karl Simm said: Who pays for the detour?".
-            quote.endswith(("?", "？"))
+            is_question(quote)
             or states_nothing(question, quote, source.text)
             or (not may_claim and self._fit.other_subject(source.n, quote))
             or is_of_another(question, answer)

@@ -21,6 +21,7 @@ from preflight_rag.models.cache import PureCache
 from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.state.reading import Draft, Extract, Source
+from preflight_rag.text.asked_headings import is_question
 from preflight_rag.text.asked_years import gives_year, is_of_other_years, of_another_year
 from preflight_rag.text.check_boxes import has_box
 from preflight_rag.text.citations import quoted
@@ -345,7 +346,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         stating = [
             quote
             for quote in own
-            if not quote.endswith(("?", "？"))
+            if not is_question(quote)
             and (len(words(quote)) > _FRAGMENT or ": " in quote or has_box(quote) or _is_short_statement(quote))
         ]
         title_terms = frozenset(title)

@@ -17,6 +17,7 @@ from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.money import asks_sum, has_currency, is_price_in
 from preflight_rag.text.numbered_parts import ITEM_NUMBER
 from preflight_rag.text.other_things import subject_words
+from preflight_rag.text.question_forms import is_list
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.tables import overlaps_error
@@ -94,7 +95,6 @@ _ASKS_PEOPLE = re.compile(
     r"|^\W*who (?:is|was) (?:in |on )?the (?:\w+ )?(?:jury|panel|team|committee|board|crew|staff|band|cast|group)\b",
     re.IGNORECASE,
 )
-_AND = re.compile(r",|;|\band\b|&")
 _NAME_BEHIND = re.compile(r"(?:,| and| &|, and)\s(?:[a-z0-9]{1,30} ){0,5}(?:of \d{4}, )?[A-Z][\w'’-]")
 _NAME_BEFORE = re.compile(r"\b[A-Z][\w'’-]{1,40}(?:,| and| &|, and)\s(?:[a-z0-9]{1,30} ){0,5}(?:of \d{4}, |\d{4}, )?$")
 _WHICH = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
@@ -231,7 +231,7 @@ def is_one_of_several(question: str, answer: PassageAnswer) -> bool:
 
     "Luis Ferro" is not the whole jury of "The jury will be Luis Ferro, Oona Reilly and Samir Haddad".
     """
-    if not _ASKS_PEOPLE.search(last_question(question)) or _AND.search(answer.text):
+    if not _ASKS_PEOPLE.search(last_question(question)) or is_list(answer.text):
         return False
     start = answer.quote.find(answer.span.text)
     before, behind = answer.quote[: max(start, 0)], answer.quote[start + len(answer.span.text) :]

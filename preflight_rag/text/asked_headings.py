@@ -34,7 +34,7 @@ _LEAD = re.compile(
     r"|Question\b[ \t]?\d{0,3}[:.)])?[ \t*_]{0,4}"
 )
 """Marks before a question: "8.1. ", "[B.2] ", "- ", "## ", "Q: ", "Question 3: "."""
-_ASKS = re.compile(r"\?[*_)\"”’ ]{0,4}$")
+_ASKS = re.compile(r"[?？][*_)\"”’ ]{0,4}$")
 _OPENS_ANSWER = re.compile(r"(?:[ \t*_\n]|[=~-]{3,}(?=[ \t]*\n)|(?:A|Answer)[ \t]?\d{0,3}[:.)](?=[ \t*_\n]))*")
 """What stands between a question and its answer: line ends, an underline, "A:"."""
 _BARE_REPLY = re.compile(
