@@ -40,6 +40,7 @@ CALIBRATION, SUPPORT, PRUNING = (f"{SETTINGS}#{key}" for key in ("calibration", 
 RELATIONS, SIGNALS = "preflight_rag/offline/relations.json#spans", "preflight_rag/corg/signals.json#reader"
 CONFIDENCE, RISK = "preflight_rag/offline/confidence.json", "preflight_rag/routing/risk.json"
 READING_ORDER = "preflight_rag/library/search/reading_order.json"
+SENTENCE_ORDER = "preflight_rag/offline/sentence_order.json"
 RERANKER = "preflight_rag/models/reranking/feature_reranker.json"
 ANSWERS = "tests/models/reading/reader_answers.json"
 STATE, REPORT, LOGS, STAMP = "state.json", "report", "logs", "installed"
@@ -100,6 +101,10 @@ STEPS = (
     Step(
         "reading_order", _module("reading_order", *DATA, *CACHE), (READER, CALIBRATION), (READING_ORDER,),
         ("covidqa", "evidence_inference", "nq_open_oracle", "bioasq"),
+    ),
+    Step(
+        "sentence_order", _module("sentence_order", *DATA, *CACHE), (READER, CALIBRATION), (SENTENCE_ORDER,),
+        ("squadshifts", "squad2"),
     ),
     Step("train_preflight", _module("train_preflight", *DATA, *CACHE), (RERANKER,), (RISK,), needs_reader=False),
     Step("train_reranker", _module("train_reranker", *DATA, *CACHE), (), (RERANKER,), needs_reader=False),

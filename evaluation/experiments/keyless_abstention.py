@@ -35,8 +35,9 @@ from evaluation.vector_cache import cached_embedder
 from preflight_rag.cache import file_sha256
 from preflight_rag.ingest.splitting.sentence_splitter import SentenceSplitter
 from preflight_rag.models.embedding.embedder import Embedder
-from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, SIMILARITY_WEIGHT, ScoredSentence, sentences_of, weighted
+from preflight_rag.offline.evidence import MARGIN, MAX_QUOTED, sentences_of
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.offline.scored_sentences import SIMILARITY_WEIGHT, ScoredSentence, weighted
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.values import Document

@@ -38,8 +38,6 @@ from preflight_rag.offline.evidence import (
     MAX_COMPARED,
     MAX_QUOTED,
     NOTHING,
-    ScoredSentence,
-    Sentence,
     SentenceReader,
     alike_quotes,
     evidence,
@@ -85,6 +83,8 @@ from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
 from preflight_rag.offline.rows_by_figure import rows_with_such_figures
+from preflight_rag.offline.scored_sentences import ScoredSentence, Sentence
+from preflight_rag.offline.sentence_order import preferences
 from preflight_rag.offline.shortened_terms import with_long_forms
 from preflight_rag.offline.sibling_items import siblings, with_siblings
 from preflight_rag.offline.table_rows import rows_in_other_words
@@ -592,14 +592,7 @@ class AnswerReader:
                     named = [*named, *self._prose_beside(named, question, read, fit)]
             named = with_likeliest(question, named, judgement.likeliest())
             return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
-        stated = sentences_of(sources, question)
-        stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
-        stated = with_long_forms(question, stated, sources)
-        likely = {item.source.n: span for item in read if (span := likely_span(item))}
-        is_figure = says_of_kind(question) is not None
-        first = [place for place, item in enumerate(stated) if is_figure and likely.get(item.n, "\0") in item.text]
-        wording = fit.asked if fit.asked != fit.question else question
-        ranked = self.sentences.rank(wording, stated, MAX_COMPARED, first[:MAX_QUOTED])
+        ranked = self.compared(question, read, fit)
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
@@ -627,6 +620,19 @@ class AnswerReader:
             lead = VERSIONS if is_about(question, later[1]) else lead
         quotes = with_likeliest(question, quotes, judgement.likeliest())
         return evidence(*by_year(question, by_number, quotes, lead), why)
+
+    def compared(self, question: str, read: Sequence[ReadPassage], fit: SentenceFit) -> list[ScoredSentence]:
+        """Return the sentences of some passages that may answer a question, compared with it, most similar first."""
+        sources = [item.source for item in read]
+        stated = sentences_of(sources, question)
+        stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
+        stated = with_long_forms(question, stated, sources)
+        likely = {item.source.n: span for item in read if (span := likely_span(item))}
+        is_figure = says_of_kind(question) is not None
+        first = [place for place, item in enumerate(stated) if is_figure and likely.get(item.n, "\0") in item.text]
+        wording = fit.asked if fit.asked != fit.question else question
+        preferred = preferences([(item.n, item.text) for item in stated], read)
+        return self.sentences.rank(wording, stated, MAX_COMPARED, first[:MAX_QUOTED], preferred)
 
     def _prose_says_more(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
         """Return whether, for a date or number, running text has clearly more of a question's words than some rows."""

@@ -29,7 +29,7 @@ from preflight_rag.text.words import STOP_WORDS, words
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.offline.evidence import ScoredSentence
+    from preflight_rag.offline.scored_sentences import ScoredSentence
 
 TYPED_BONUS = 0.4
 """Bonus of a sentence with a date or number, where the question asks for one. This constant and the next two were set

@@ -15,8 +15,9 @@ from preflight_rag.corg.agreement import same_answer
 from preflight_rag.corg.contexts import by_context, passages_of
 from preflight_rag.offline.answers import AnswerReader
 from preflight_rag.offline.confidence import HasVocabulary
-from preflight_rag.offline.evidence import Sentence, SentenceReader, extracted, same_statement, sentences_of
+from preflight_rag.offline.evidence import SentenceReader, extracted, same_statement, sentences_of
 from preflight_rag.offline.introduced_lists import is_cut
+from preflight_rag.offline.scored_sentences import Sentence
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.question_forms import form_of

@@ -13,13 +13,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.models.cache import PureCache
 from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.offline.other_times import is_of_another_time
+from preflight_rag.offline.scored_sentences import ScoredSentence, Sentence, weighted
+from preflight_rag.offline.sentence_order import SentenceFeatures, features_of, order_scores
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.asked_headings import is_question
 from preflight_rag.text.asked_years import gives_year, is_of_other_years, of_another_year
@@ -28,13 +29,12 @@ from preflight_rag.text.citations import quoted
 from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.letter_lines import QUOTED_PART, states_nothing, writer_and_words
 from preflight_rag.text.links import TARGET_LINE, is_bare_reference
-from preflight_rag.text.money import asks_price, asks_sum, has_money, is_other_figure
+from preflight_rag.text.money import asks_price, asks_sum, has_money
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to, subject_words
 from preflight_rag.text.overlap import compared_words
-from preflight_rag.text.question_forms import may_answer
 from preflight_rag.text.quotes import is_title, plain
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.under_headings import under_headings
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.text.sentence_fit import SentenceFit
 
-SIMILARITY_WEIGHT = 0.65
-"""Weight of the cosine similarity; the lexical share has the rest."""
 EXTRACT_THRESHOLD = 0.30
 """Least score of a sentence that a partition hands on."""
 MARGIN = 0.10
@@ -67,35 +65,30 @@ LEAST_COLLECTION = 100
 those handed on to `reduce`, score as they do among all."""
 
 NOTHING = Draft(NOT_ANSWERED, found=False)
-SPAN_BONUS = 0.2
-"""Bonus of a sentence with the best span of a passage that surely answers. This constant and the next three were chosen
-on the development part of `preflight eval trust`, where the right passage was then among the first three for 83 of 100
-questions, without the next two for 79."""
-BEARING = 0.3
-"""Bonus of a sentence, times the reader's probabilities that its passage answers and is relevant."""
-FURTHER_DOWN = 0.06
-"""Penalty of a sentence, times the logarithm of its passage's search rank."""
 MISFIT = 0.5
-"""Penalty of a sentence about another subject, or with the opposite of what the question asks. Set on the tuning half
-of `tests/one_word_pairs.py`."""
-NO_FIGURE = 0.3
-"""Penalty of a sentence without a figure where the question asks for a number or a date. Set on the tuning part of
-`tests/conversation/follow_ups.jsonl`.
-"""
-ANOTHER_YEAR = 0.3
-"""Penalty of a sentence about another year, where one is about the year that is asked for; a guess, the one above."""
-ONLY_NAME = 0.3
+"""Penalty of a sentence that seems to be about another subject, or to say the opposite of what the question asks, in
+units of `sentence_order`. Of 2,168 sentences for 136 development questions of `preflight eval trust` it is one of 349,
+of which 14 answer; the tuning half of `tests/one_word_pairs.py` needs it."""
+ELSEWHERE = 1.5
+"""Penalty of a sentence that is plainly about something else, or about another time: of 161 such sentences for the same
+questions and for others of our own, 5 answer."""
+ANOTHER_YEAR = 0.9
+"""Penalty of a sentence about another year, where one is about the year that is asked for; a guess."""
+ONLY_NAME = 0.9
 """Penalty of a sentence with the question's name alone, where another of its passage has what is asked of it; a guess,
 the one above."""
 LEAST_SURE = 0.8
 """Probability that a passage answers from which the sentence with its answer counts as saying it; a guess."""
-EARLIER = 0.3
+EARLIER = 0.9
 """Penalty of a sentence that a mail quotes from another one, where the mail's own words are about the same: they answer
 what it quotes. A guess, the one above."""
 LEAST_WORDS = 0.5
 """Least share of the question's words in the first quote that a further one has. Chosen on the development part of
 `preflight eval trust`: one in eight quotes went, and none of 111 right sentences; with 0.67 more than one in four, and
 one of them."""
+MOST_BEHIND = 1.33
+"""Greatest difference from the first quote's score of a further one. Of 1,079 further quotes for development questions
+of `preflight eval trust`, of articles of Wikipedia, and of our own, 603 went, and 2 of 435 right sentences."""
 LEAST_TOPIC = 0.25
 """Similarity of the best sentence, among those with the most words of the question, below which no sentence is looked
 for that says the same in other words. Over 31 denied questions with ten documents of daily life, a sentence that means
@@ -106,8 +99,6 @@ MOST_KNOWN = 4096
 """Vectors of sentences that are kept, six megabytes with the default embedder."""
 LETTERHEAD = 6
 """Lines at the beginning of a document that may be its letterhead; a guess."""
-NO_REASON = 0.1
-"""Penalty of a sentence without words that give a reason, where the question asks why; a guess."""
 MAX_COMPARED = 16
 """Sentences that are embedded for evidence; with 32 it was no better."""
 VERDICTS = frozenset({"yes", "no", "maybe"})
@@ -139,32 +130,6 @@ _DAY = re.compile(
     r"|\d{1,2}:\d\d|\d ?[ap]\.?m\b"
 )
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A verbatim sentence of source `n`, with its own index terms and those of its passage's title and its heading."""
-
-    n: int
-    text: str
-    title: str
-    terms: frozenset[str]
-    title_terms: frozenset[str]
-
-
-@dataclass(frozen=True)
-class ScoredSentence:
-    """A sentence with its cosine similarity to the question, its lexical share, and both as one score."""
-
-    sentence: Sentence
-    similarity: float
-    share: float
-    vector: np.ndarray
-
-    @property
-    def score(self) -> float:
-        """The combined score, rounded so that the last bits of a sum never decide an order."""
-        return weighted(self.similarity, self.share)
 
 
 class SentenceReader:
@@ -199,7 +164,12 @@ class SentenceReader:
         return extract_of([(sentence.n, sentence.title, sentence.text) for sentence in kept])
 
     def rank(
-        self, question: str, sentences: Sequence[Sentence], most: int = MAX_EMBEDDED, first: Collection[int] = ()
+        self,
+        question: str,
+        sentences: Sequence[Sentence],
+        most: int = MAX_EMBEDDED,
+        first: Collection[int] = (),
+        preferred: Sequence[float] = (),
     ) -> list[ScoredSentence]:
         """Return the `most` sentences with the largest lexical shares, scored, best first; ties in their order.
 
@@ -208,6 +178,7 @@ class SentenceReader:
             sentences: The sentences.
             most: How many are scored.
             first: Places of sentences that are scored whatever their shares.
+            preferred: What is added to the share of each sentence where the scored ones are chosen.
         """
         import numpy as np
 
@@ -220,7 +191,8 @@ class SentenceReader:
         ]
         shares = [max(found) for found in zip(*by_spelling, strict=True)]
         # Words choose which sentences are embedded, as embedding is what takes the time.
-        order = sorted(range(len(sentences)), key=lambda i: (i not in first, -shares[i], sentences[i].n, i))
+        chances = [share + more for share, more in zip(shares, preferred, strict=True)] if preferred else shares
+        order = sorted(range(len(sentences)), key=lambda i: (i not in first, -chances[i], sentences[i].n, i))
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = self._vectors(
             [(encodable(sentences[i].title), encodable(_without_target(sentences[i].text))) for i in chosen]
@@ -285,11 +257,6 @@ class SentenceReader:
             return by_name.get(_verdict(question, evidence, by_name), options[0])
         scores = self.agreement(question, options, evidence)
         return options[max(range(len(options)), key=lambda i: (scores[i], -i))]
-
-
-def weighted(similarity: float, share: float, weight: float = SIMILARITY_WEIGHT) -> float:
-    """Return similarity and lexical share as one score, to four decimals."""
-    return round(weight * similarity + (1 - weight) * share, 4)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -486,12 +453,14 @@ def alike_quotes(found: Sequence[Sentence], most: int) -> list[tuple[int, str]]:
 
 
 def nearest_quotes(
-    ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit, most: int = MAX_QUOTED
+    ranked: Sequence[ScoredSentence],
+    read: Sequence[ReadPassage],
+    fit: SentenceFit,
+    most: int = MAX_QUOTED,
 ) -> list[tuple[int, str]]:
     """Return the sentences nearest to an answer, one a passage, as (passage, sentence), nearest first.
 
-    A sentence counts by how like the question it is, by what the search and the reader say of its passage, and more
-    where it holds what the reader takes for the answer; less where it is about another subject or says the opposite.
+    A sentence counts by `sentence_order`, and less where it is about another subject or says the opposite.
 
     Args:
         ranked: The sentences that are like the question.
@@ -499,11 +468,38 @@ def nearest_quotes(
         fit: Which sentences say what is asked for.
         most: How many are shown.
     """
-    readings = {item.source.n: item.reading for item in read}
-    ranked = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
-    ranked = [item for item in ranked if not fit.is_heading(item.sentence.n, item.sentence.text)] or ranked
-    says = says_of_kind(fit.question)
+    ranked = shown_sentences(ranked, fit)
+    features, penalties = order_features(ranked, read, fit)
+    scores = [round(score - penalty, 4) for score, penalty in zip(order_scores(features), penalties, strict=True)]
+    order = sorted(range(len(ranked)), key=lambda place: (-scores[place], ranked[place].sentence.n))
+    ranked, scores = [ranked[place] for place in order], [scores[place] for place in order]
+    nearest: dict[int, str] = {}
+    # Of a few passages each may be one side of what is in question.
+    for item in _bearing(ranked, scores, fit) if len(read) > most else ranked:
+        if not _is_shown(item.sentence.text, nearest):
+            nearest.setdefault(item.sentence.n, item.sentence.text)
+    return list(nearest.items())[:most]
 
+
+def shown_sentences(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> list[ScoredSentence]:
+    """Return the sentences that are neither a title nor a heading; headings where there is nothing else."""
+    stated = [item for item in ranked if not is_title(item.sentence.text, item.sentence.title)]
+    return [item for item in stated if not fit.is_heading(item.sentence.n, item.sentence.text)] or stated
+
+
+def order_features(
+    ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit
+) -> tuple[list[SentenceFeatures], list[float]]:
+    """Return for each sentence its features, and what counts against it.
+
+    Against it counts that it is about another subject, time or year than the question, that it has only the question's
+    name, or that it is what a mail quotes of another one, where the mail's own words are about the same.
+
+    Args:
+        ranked: The sentences that are like the question.
+        read: The passages that they are from.
+        fit: Which sentences say what is asked for.
+    """
     sources = {item.source.n: item.source for item in read}
     own_shares: dict[int, float] = {}
     for item in ranked:
@@ -513,30 +509,20 @@ def nearest_quotes(
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.
     given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
 
-    def worth(item: ScoredSentence) -> float:
-        """Return the rank score of a sentence: similar, in a relevant passage, and about the question's subject."""
-        reading = readings[item.sentence.n]
-        best = reading.best.text if reading.best else ""
-        holds = bool(best) and best in item.sentence.text and not is_other_figure(fit.question, best)
-        passage = BEARING * (reading.answerable + (reading.relevance or 0.0)) - FURTHER_DOWN * math.log(item.sentence.n)
+    def penalty(item: ScoredSentence) -> float:
+        """Return the sum of the penalties of a sentence."""
         own = item.sentence.n, item.sentence.text
-        off = MISFIT * (fit.misfits(*own) + (fit.outdated(*own) or fit.is_replaced(*own)))
-        off += MISFIT * is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
+        off = MISFIT * fit.misfits(*own)
+        off += ELSEWHERE * (
+            fit.is_elsewhere(*own) or is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
+        )
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
-        is_own = QUOTED_PART.match(item.sentence.text) is None
         off += ONLY_NAME * (item.sentence in only_names)
-        off += EARLIER * (not is_own and own_shares.get(item.sentence.n, 0.0) >= LEAST_WORDS * item.share)
-        off += NO_FIGURE * (says is not None and not says(item.sentence.text))
-        off += NO_REASON * (not may_answer(fit.question, item.sentence.text))
-        return round(item.score + passage + SPAN_BONUS * reading.answerable * holds - off, 4)
+        is_quoted = QUOTED_PART.match(item.sentence.text) is not None
+        return off + EARLIER * (is_quoted and own_shares.get(item.sentence.n, 0.0) >= LEAST_WORDS * item.share)
 
-    ranked = sorted(ranked, key=lambda item: (-worth(item), item.sentence.n))
-    nearest: dict[int, str] = {}
-    # Of a few passages each may be one side of what is in question.
-    for item in _bearing(ranked, fit) if len(read) > most else ranked:
-        if not _is_shown(item.sentence.text, nearest):
-            nearest.setdefault(item.sentence.n, item.sentence.text)
-    return list(nearest.items())[:most]
+    features = features_of(fit.question, ranked, read, says_of_kind(fit.question))
+    return features, [penalty(item) for item in ranked]
 
 
 def _sentences_with_only_names(
@@ -572,10 +558,16 @@ def likely_span(item: ReadPassage) -> str:
     return item.reading.best.text if item.reading.best and item.reading.answerable >= LEAST_SURE else ""
 
 
-def _bearing(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> Iterator[ScoredSentence]:
+def _bearing(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: SentenceFit) -> Iterator[ScoredSentence]:
     """Yield the first sentence, and the later ones that are nearly as relevant to the question.
 
-    They contain most of the question's words that the first one contains, and are about the same subject.
+    They contain most of the question's words that the first one contains, are about the same subject, and are not far
+    behind it.
+
+    Args:
+        ranked: The sentences, best first.
+        worth: Their scores.
+        fit: Which sentences say what is asked for.
     """
     asked = frozenset(words(fit.question)) - STOP_WORDS
 
@@ -591,7 +583,9 @@ def _bearing(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> Iterator[Sco
         return
     first = ranked[0]
     yield first
-    for item in ranked[1:]:
+    for item, score in zip(ranked[1:], worth[1:], strict=True):
+        if score < worth[0] - MOST_BEHIND:
+            return
         if words_found(item) >= LEAST_WORDS * words_found(first) and (misfits(first) or not misfits(item)):
             yield item
 

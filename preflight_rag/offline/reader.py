@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from preflight_rag.models.reading.extractive_reader import ExtractiveReader
     from preflight_rag.offline.confidence import HasVocabulary
     from preflight_rag.offline.drafts import Drafts
-    from preflight_rag.offline.evidence import ScoredSentence, Sentence
     from preflight_rag.offline.relations import ContextReader
+    from preflight_rag.offline.scored_sentences import ScoredSentence, Sentence
 
 T = TypeVar("T")
 ANSWER_THRESHOLD = 0.45

@@ -36,7 +36,7 @@ from preflight_rag.text.words import words
 if TYPE_CHECKING:
     import numpy as np
 
-    from preflight_rag.offline.evidence import ScoredSentence
+    from preflight_rag.offline.scored_sentences import ScoredSentence
 
 WEIGHTS = Path(__file__).with_name("relations.json")
 CACHED_CONTEXTS = 256

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from preflight_rag.offline.evidence import Sentence
+from preflight_rag.offline.scored_sentences import Sentence
 from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import compared_form, spelled_out
 from preflight_rag.text.words import words

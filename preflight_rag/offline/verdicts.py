@@ -17,7 +17,6 @@ from preflight_rag.offline.continued_sentences import with_neighbour
 from preflight_rag.offline.evidence import (
     MAX_COMPARED,
     MAX_QUOTED,
-    ScoredSentence,
     SentenceReader,
     evidence,
     sentences_of,
@@ -25,6 +24,7 @@ from preflight_rag.offline.evidence import (
 )
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.narrow_denials import asks_leave, denies_less
+from preflight_rag.offline.scored_sentences import ScoredSentence
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.asked_headings import is_bare_reply
 from preflight_rag.text.asked_years import by_year

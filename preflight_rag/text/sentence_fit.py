@@ -132,6 +132,20 @@ class SentenceFit:
             return True
         return any(self._off(item) or self._of_another_office(item) for item in self._at(n, quote))
 
+    def is_elsewhere(self, n: int, quote: str) -> bool:
+        """Return whether a quote of a passage is plainly about something else than the question.
+
+        It is so in another document than the named one, below another heading than the one that is asked for, and
+        where it is about another office or about an edition that is replaced.
+        """
+        if self.is_of_other_document(n) or self.outdated(n, quote) or self.is_replaced(n, quote):
+            return True
+        return any(
+            self._of_another_office(item)
+            or any(self._is_under_heading_asked_for(other, item) for other in self._rivals)
+            for item in self._at(n, quote)
+        )
+
     @property
     def names_document(self) -> bool:
         """Whether the question names a document that was found."""

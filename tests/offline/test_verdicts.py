@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from preflight_rag.models.opening import open_extractive_reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.confidence import QuestionTerms
-from preflight_rag.offline.evidence import ScoredSentence, Sentence
 from preflight_rag.offline.found_answers import ReadPassage
 from preflight_rag.offline.reader import OfflineReader
+from preflight_rag.offline.scored_sentences import ScoredSentence, Sentence
 from preflight_rag.offline.verdicts import ReadSentence, VerdictReader, read_sentence, side_of
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headers import CLOSEST
