@@ -35,6 +35,7 @@ from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to, subject_words
 from preflight_rag.text.overlap import compared_words
+from preflight_rag.text.question_forms import may_answer
 from preflight_rag.text.quotes import is_title, plain
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.under_headings import under_headings
@@ -72,6 +73,8 @@ of which 14 answer; the tuning half of `tests/one_word_pairs.py` needs it."""
 ELSEWHERE = 1.5
 """Penalty of a sentence that is plainly about something else, or about another time: of 161 such sentences for the same
 questions and for others of our own, 5 answer."""
+NO_REASON = 0.4
+"""Penalty of a sentence without words that give a reason, where the question asks why; a guess."""
 ANOTHER_YEAR = 0.9
 """Penalty of a sentence about another year, where one is about the year that is asked for; a guess."""
 ONLY_NAME = 0.9
@@ -493,7 +496,8 @@ def order_features(
     """Return for each sentence its features, and what counts against it.
 
     Against it counts that it is about another subject, time or year than the question, that it has only the question's
-    name, or that it is what a mail quotes of another one, where the mail's own words are about the same.
+    name, that it gives no reason where one is asked for, or that it is what a mail quotes of another one, where the
+    mail's own words are about the same.
 
     Args:
         ranked: The sentences that are like the question.
@@ -518,6 +522,7 @@ def order_features(
         )
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
         off += ONLY_NAME * (item.sentence in only_names)
+        off += NO_REASON * (not may_answer(fit.question, item.sentence.text))
         is_quoted = QUOTED_PART.match(item.sentence.text) is not None
         return off + EARLIER * (is_quoted and own_shares.get(item.sentence.n, 0.0) >= LEAST_WORDS * item.share)
 

@@ -19,12 +19,14 @@ TARGET_LINE = re.compile(r"(Link on “[^”\n]{1,200}”): \S+$")
 """Where a link in a text leads, as loaders write it behind the text: "Link on “the form”: https://x.example/form"."""
 _BARE_REFERENCE = re.compile(
     r"\W{0,3}(?:(?:(?:adapted|available|copied|retrieved|taken) )?(?:at|from|link|see(?: also)?|source|via):? )?"
-    r"(?:https?://|www\.)\S+",
+    r"(?:(?:https?://|www\.)\S+|[\w.+-]{1,64}@[\w.-]{1,250}\W{0,3})",
     re.IGNORECASE,
 )
-"""A quote that is nothing but where something else is to be read: "(from https://x.example/faq)"."""
+"""A quote that is nothing but where something else is to be read, or whom to write to: "(from https://x.example/faq)"."""
 _ASKS_ADDRESS = re.compile(
-    r"\b(?:address|find|homepage|internet|link|online|site|source|url|web ?(?:page|site)|where)\b", re.IGNORECASE
+    r"\b(?:address|contact|e-?mail|find|homepage|internet|link|online|reach|site|source|url|web ?(?:page|site)|where"
+    r"|write)\b",
+    re.IGNORECASE,
 )
 _LONGEST = 2000
 """Most characters of an address, as many as all browsers accept."""
