@@ -151,6 +151,8 @@ def test_an_ellipsis_stands_where_a_sentence_is_cut(quote, shown):
         ("the dog\n- an old one - barked", "“the dog - an old one - barked” [1]", None),
         # Markdown would take these pairs for emphasis.
         ("ls /var/*.log /tmp/*.x", r"“ls /var/\*.log /tmp/\*.x” [1]", "“ls /var/*.log /tmp/*.x”"),
+        ("her second collection, *Tidal Arithmetic*.", "“her second collection, Tidal Arithmetic.” [1]", None),
+        ("rm *.txt and *.md", "“rm *.txt and *.md” [1]", None),
         ("2**3 and 3**2", r"“2\*\*3 and 3\*\*2” [1]", "“2**3 and 3**2”"),
         ("the __init__ method", r"“the \_\_init\_\_ method” [1]", "“the __init__ method”"),
         ("__Important note__: read it", "“Important note: read it” [1]", None),
