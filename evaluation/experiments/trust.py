@@ -30,13 +30,14 @@ from evaluation.trust_claims import (
 from evaluation.trust_library import library_of, names_of, pair_name, pairs_of
 from preflight_rag.state.context import GivenSettings
 from preflight_rag.state.errors import UsageError
+from preflight_rag.text.citations import cited_numbers, without_marks
 
 if TYPE_CHECKING:
     import numpy as np
 
     from evaluation.runs import ExperimentRun
     from preflight_rag.app import Preflight
-    from preflight_rag.state.values import Answer
+    from preflight_rag.state.values import Answer, Citation
 
 SURE = 0.9
 BINS = 10
@@ -156,10 +157,28 @@ def ask(
     app.delete_thread(question.id)
     passages = app.library.passages([cited.passage_id for cited in answer.citations])
     texts = {passage.id: passage.text for passage in passages}
-    return answer, tuple(
-        ShownCitations(names.get(cited.document_id, ""), cited.title, cited.quote, texts.get(cited.passage_id, ""))
-        for cited in answer.citations
-    )
+    shown = [
+        ShownCitations(names.get(cited.document_id, ""), cited.title, quote, texts.get(cited.passage_id, ""))
+        for cited, quote in quotes_of(answer)
+    ]
+    return answer, tuple(shown)
+
+
+def quotes_of(answer: Answer) -> list[tuple[Citation, str]]:
+    """Return the quotes of an answer as a person sees them, with their citations.
+
+    Evidence may quote one passage twice, in paragraphs of their own, where its citation has the first quote alone.
+    """
+    if answer.outcome != "evidence":
+        return [(cited, cited.quote) for cited in answer.citations]
+    by_number = {cited.n: cited for cited in answer.citations}
+    quoted, found = set[int](), []
+    for paragraph in answer.answer.split("\n\n"):
+        for n in cited_numbers(paragraph):
+            if cited := by_number.get(n):
+                found.append((cited, cited.quote if n not in quoted else without_marks(paragraph)))
+                quoted.add(n)
+    return found
 
 
 def _rows(item: JudgedAnswer, arm: str) -> Iterator[ScoreRow]:

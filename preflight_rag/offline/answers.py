@@ -42,6 +42,7 @@ from preflight_rag.offline.evidence import (
     alike_quotes,
     evidence,
     extract_of,
+    joined_quotes,
     likely_span,
     nearest_quotes,
     of_versions,
@@ -83,6 +84,7 @@ from preflight_rag.offline.row_comparisons import compared_rows
 from preflight_rag.offline.row_marks import marked_rows
 from preflight_rag.offline.row_meanings import explained_rows, with_rows_for_legends
 from preflight_rag.offline.rows_by_figure import rows_with_such_figures
+from preflight_rag.offline.said_beside import is_said_beside
 from preflight_rag.offline.scored_sentences import ScoredSentence, Sentence
 from preflight_rag.offline.sentence_order import preferences
 from preflight_rag.offline.shortened_terms import with_long_forms
@@ -278,8 +280,8 @@ class JudgedAnswers:
             return "wrong_type"
         if any(counts(question, answer) for counts in (counts_another, is_partial_figure, is_one_of_several)):
             return "counted"
-        if only_proposes(question, quote):
-            return "proposed"
+        if less := _says_less(question, source, quote):
+            return less
         if is_too_wide(question, quote, answer.text, source.title):
             return "wide"
         if (
@@ -338,6 +340,13 @@ class JudgedAnswers:
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
             self._features[i] = {**self._features[i], SUPPORTED: supported(reading)}
+
+
+def _says_less(question: str, source: Source, quote: str) -> str:
+    """Return why a sentence says less than what is asked, by its name in `UNCLAIMED`; "" if it does not."""
+    if only_proposes(question, quote):
+        return "proposed"
+    return "beside" if is_said_beside(question, source, quote) else ""
 
 
 def _is_of_question_before(question: str, quote: str) -> bool:
@@ -597,14 +606,15 @@ class AnswerReader:
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
             exact = exact_sentences(question, sources)
-            quotes = exact or self._alike(question, sources, ranked)
+            quotes = exact or self._alike(question, sources, ranked, fit)
             why = why_unclaimed("other_words") if quotes and not exact else ""
             quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
             return evidence(*by_year(question, by_number, quotes, lead), why)
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
-        nearest = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
+        found = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
+        nearest = joined_quotes(found, by_number)
         quotes, lead = of_versions(nearest, fit, lead)
         quotes = _with_further(question, quotes, sources) if quotes else quotes
         if quotes and (items := siblings(quotes[0], question, sources)):
@@ -656,16 +666,17 @@ class AnswerReader:
         )
 
     def _alike(
-        self, question: str, sources: Sequence[Source], ranked: Sequence[ScoredSentence]
+        self, question: str, sources: Sequence[Source], ranked: Sequence[ScoredSentence], fit: SentenceFit
     ) -> list[tuple[int, str]]:
-        """Return `(passage, sentence)` of the sentences that mean the same in other words, one a passage.
+        """Return `(passage, sentence)` of the sentences that mean the same in other words, at most two a passage.
 
         People ask in words of their own: "the burglar alarm" of "The alarm company is Sentrel".
         """
         if max((item.similarity for item in ranked), default=0.0) < LEAST_TOPIC:
             return []
         first = sorted(sources, key=lambda source: source.n)[:MOST_FIRST]
-        return alike_quotes(self.sentences.alike(question, sentences_of(first, question), ALIKE), MAX_QUOTED)
+        stated = [item for item in sentences_of(first, question) if not fit.is_heading(item.n, item.text)]
+        return alike_quotes(self.sentences.alike(question, stated, ALIKE), MAX_QUOTED)
 
     def _prose_beside(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit

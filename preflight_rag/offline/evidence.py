@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to, subject_words
 from preflight_rag.text.overlap import compared_words
 from preflight_rag.text.question_forms import may_answer
-from preflight_rag.text.quotes import is_title, plain
+from preflight_rag.text.quotes import is_title, locate, plain
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.under_headings import under_headings
 from preflight_rag.text.values import asked_kind, figures_of, last_question
@@ -451,11 +451,12 @@ def says_of_kind(question: str) -> Callable[[str], bool] | None:
 
 
 def alike_quotes(found: Sequence[Sentence], most: int) -> list[tuple[int, str]]:
-    """Return `(passage, sentence)` of sentences that mean the same, the first of each passage."""
-    first: dict[int, str] = {}
+    """Return `(passage, sentence)` of sentences that mean the same, at most `MOST_OF_PASSAGE` of each passage."""
+    shown: list[tuple[int, str]] = []
     for sentence in found:
-        first.setdefault(sentence.n, sentence.text)
-    return list(first.items())[:most]
+        if sum(n == sentence.n for n, _ in shown) < MOST_OF_PASSAGE:
+            shown.append((sentence.n, sentence.text))
+    return shown[:most]
 
 
 def nearest_quotes(
@@ -488,6 +489,35 @@ def nearest_quotes(
         if not is_full and not _is_shown(text, [shown for _, shown in nearest]):
             nearest.append((n, text))
     return nearest[:most]
+
+
+def joined_quotes(quotes: Sequence[tuple[int, str]], sources: Mapping[int, Source]) -> list[tuple[int, str]]:
+    """Return quotes, those of one passage that overlap or follow one another as one quote, in the better one's place.
+
+    Args:
+        quotes: Numbers of passages and verbatim parts of their texts.
+        sources: The passages, by number.
+    """
+    joined: list[tuple[int, str]] = []
+    for n, quote in quotes:
+        for place, (other, shown) in enumerate(joined):
+            if other == n and (both := _joined(sources[n].text, shown, quote)):
+                joined[place] = n, both
+                break
+        else:
+            joined.append((n, quote))
+    return joined
+
+
+def _joined(text: str, a: str, b: str) -> str:
+    """Return two parts of a text as one, if they overlap or have at most one line end between them; else ""."""
+    spans = [locate(part, text) for part in (a, b)]
+    located = sorted(span for span in spans if span)
+    if len(located) < 2:
+        return ""
+    (start, end), (begin, last) = located
+    between = text[end:begin]
+    return "" if between.strip() or between.count("\n") > 1 else text[start : max(end, last)]
 
 
 def shown_sentences(ranked: Sequence[ScoredSentence], fit: SentenceFit) -> list[ScoredSentence]:
@@ -597,8 +627,18 @@ def _bearing(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: Sent
     for item, score in zip(ranked[1:], worth[1:], strict=True):
         if score < worth[0] - MOST_BEHIND:
             return
-        if words_found(item) >= LEAST_WORDS * words_found(first) and (misfits(first) or not misfits(item)):
+        # Beside the first quote a sentence need not repeat what both are about; a label there says nothing more.
+        is_beside = item.sentence.n == first.sentence.n
+        is_worded = is_beside or words_found(item) >= LEAST_WORDS * words_found(first)
+        if is_beside and not _is_whole(item.sentence.text):
+            continue
+        if is_worded and (misfits(first) or not misfits(item)):
             yield item
+
+
+def _is_whole(text: str) -> bool:
+    """Return whether a text is a row or ends as a sentence does."""
+    return is_row(text) or text.rstrip(" \n\"'”’)]").endswith((".", "!", "?", ";", ":", "。"))
 
 
 def _is_shown(sentence: str, shown: Iterable[str]) -> bool:

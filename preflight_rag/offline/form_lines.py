@@ -18,7 +18,7 @@ from pathlib import PurePath
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import is_page_line
 from preflight_rag.text.letter_lines import QUOTED_PART
-from preflight_rag.text.links import TARGET_LINE
+from preflight_rag.text.links import TARGET_LINE, asks_address
 from preflight_rag.text.negation import polarity
 from preflight_rag.text.quotes import is_title
 from preflight_rag.text.sentences import sentence_spans
@@ -68,6 +68,7 @@ _MARK = re.compile(r"^[-*+•] +")
 _NAME_PARTS = re.compile(r"[^\W_]+")
 _MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")
 """The lines at the beginning of a mail, which are about the mail."""
+_HOW_TO = re.compile(r"\W*how (?:do|does|can|could|should|must|to)\b", re.I)
 _ABOUT_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I)
 _YEARS = re.compile(r"\b(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?\b")
 """Years, which say when and not how many: "Roof project 2025/26"."""
@@ -97,7 +98,8 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     kind = asked_kind(question)
     asked = _terms(question)
     needed = asked - _GENERIC
-    if kind == "verdict" or len(needed) < LEAST_TERMS:
+    # How something is done takes more than a field; whom to ask, or where, is in one.
+    if kind == "verdict" or len(needed) < LEAST_TERMS or (_HOW_TO.match(question) and not asks_address(question)):
         return []
     documents: dict[str, set[str]] = {}
     long = {source.document_id for source in sources if source.start + len(source.text) > SHORT}

@@ -144,6 +144,7 @@ UNCLAIMED = {
     "replaced": "The likeliest answer, “{answer}”, stands in an edition that a later one replaces.",
     "counted": "The likeliest answer, “{answer}”, counts something else than what is asked for, or a part of it.",
     "other_words": "The sentences share few words with the question; they may say it in other words.",
+    "beside": "The likeliest answer, “{answer}”, stands beside the sentence that says more of what is asked.",
     "proposed": "The likeliest answer, “{answer}”, stands in a sentence that proposes it, without what was decided.",
     "wide": "The likeliest answer, “{answer}”, is not for the time, side or case that is asked for.",
     "opposite": "The likeliest answer, “{answer}”, stands in a sentence that does not deny what the question denies.",

@@ -55,7 +55,12 @@ def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
 
 def is_bare_reference(question: str, quote: str) -> bool:
     """Return whether a quote has an address alone, for which a question does not ask."""
-    return _BARE_REFERENCE.fullmatch(quote.strip()) is not None and not _ASKS_ADDRESS.search(question)
+    return _BARE_REFERENCE.fullmatch(quote.strip()) is not None and not asks_address(question)
+
+
+def asks_address(question: str) -> bool:
+    """Return whether a question asks for an address, or how somebody is reached."""
+    return _ASKS_ADDRESS.search(question) is not None
 
 
 def is_web_address(text: str) -> bool:

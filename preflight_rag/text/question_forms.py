@@ -58,9 +58,12 @@ _AND = re.compile(r"[,;/&\n]|\b(?:and|or|as well as)\b")
 _NO_ENGLISH = re.compile(r"was (?:ist|sind|war|waren|hat|haben|macht|bedeutet|kann|wird|werden|passiert)\b", re.I)
 
 
-_WHY = re.compile(r"(?:why\b|how come\b|for what reasons?\b|what (?:is|was) the reason\b)", re.I)
+_WHY = re.compile(
+    r"(?:why\b|how come\b|for what reasons?\b|what (?:is|was) the (?:cause|reason)\b|what (?:caused|led to|made)\b)",
+    re.I,
+)
 _REASON = re.compile(
-    r"\b(?:because|since|due to|owing to|on account of|thanks to|caused by|cause|reasons?|therefore|as a result"
+    r"\b(?:because|since|due to|owing to|on account of|thanks to|cause[ds]?|led to|reasons?|therefore|as a result"
     r"|in order to|so that|after (?:an? |the )?\w+|for lack of)\b",
     re.I,
 )

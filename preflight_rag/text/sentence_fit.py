@@ -45,7 +45,9 @@ _PAST_OFFICE = re.compile(
     r"\b(?:former(?:ly)?|previously|prior to|was|were|until|held|served|ex|from (?:[A-Z]\w{2,8} )?\d{4} (?:to|until))\b"
 )
 """Of a sentence about an office: its holder held it before, unless one of the next words says more."""
-_STILL = re.compile(r"\b(?:is|are|serves|since|current|currently|appointed|named|elected|becomes?|succeed(?:s|ed))\b")
+_STILL = re.compile(
+    r"\b(?:is|are|serves|since|current|currently|appointed|named|elected|becomes?|succeed(?:s|ed))\b", re.I
+)
 _LEAVES = re.compile(
     r"\b(?:retir(?:e|es|ed|ing)|resign(?:s|ed|ing)?|step(?:s|ped|ping)? down|(?:has|have|will) left|departed|outgoing"
     r"|departing|former|formerly)\b",

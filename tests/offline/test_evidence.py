@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag import Preflight
-from preflight_rag.offline.evidence import SentenceReader, evidence, sentences_of, unread_quotes
+from preflight_rag.offline.evidence import SentenceReader, evidence, joined_quotes, sentences_of, unread_quotes
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Answer
 
@@ -212,3 +212,71 @@ def test_a_sentence_with_the_name_alone_stands_behind_what_is_asked_of_it(tmp_pa
         )
     assert crowd == "No more than 420 persons may be in the building at one time."
     assert deposit == "A deposit of 30 per cent is due when the contract is signed."
+
+
+def test_quotes_of_one_passage_that_meet_are_one_quote():
+    text = "Fires are lit after four. Burn dry waste and nothing else.\nNever burn when the wind blows.\n\nSow oats."
+    sources = {1: Source(1, "d1", "Rules", text), 2: Source(2, "d2", "Notes", "Burn dry waste and nothing else.")}
+    quotes = [
+        (1, "Burn dry waste and nothing else."),
+        (2, "Burn dry waste and nothing else."),
+        (1, "Never burn when the wind blows."),
+        (1, "Sow oats."),
+        (1, "Fires are lit after four. Burn dry waste"),
+    ]
+    assert joined_quotes(quotes, sources) == [
+        (1, "Fires are lit after four. Burn dry waste and nothing else.\nNever burn when the wind blows."),
+        (2, "Burn dry waste and nothing else."),
+        (1, "Sow oats."),
+    ]
+
+
+def test_quotes_that_stand_nowhere_stay_as_they_are():
+    sources = {1: Source(1, "d1", "Rules", "Burn dry waste.")}
+    quotes = [(1, "Age: 8 | Vaccine: L4"), (1, "Age: 9 | Vaccine: L5")]
+    assert joined_quotes(quotes, sources) == quotes
+
+
+def answers_over(folder, text: str, *questions: str) -> list[str]:
+    """Return what is said to questions over one document and an unrelated one."""
+    (folder / "notes.txt").write_text(text)
+    (folder / "cafe.txt").write_text("The café opens at nine. Soup is served until two. Dogs wait outside.\n")
+    with Preflight.open(folder / "library", model="offline", create=True) as app:
+        app.ingest([folder / "notes.txt", folder / "cafe.txt"])
+        return [app.ask(question).answer for question in questions]
+
+
+def test_the_sentence_beside_the_nearest_one_is_quoted_too(tmp_path) -> None:
+    """The first names the prize, the second says who hands it over; a plain label beside them is no quote."""
+    press = (
+        "Larkspur Prize for poetry\n\n"
+        "The Larkspur Prize for poetry goes this year to Mireille Tanaka for her second collection, Tidal Arithmetic. "
+        "She receives 5,000 crowns and a residency of three months.\n\n"
+        "312 collections were entered, 41 more than in the year before. "
+        "The prize will be handed over on 5 December at the Corn Hall by last year's winner, Samir Haddad.\n"
+    )
+    (answer,) = answers_over(tmp_path, press, "Who hands over the Larkspur Prize?")
+    assert "by last year's winner, Samir Haddad" in answer
+
+
+def test_who_holds_an_office_is_read_from_an_election(tmp_path) -> None:
+    minutes = (
+        "The committee consists of the commodore, the treasurer and the secretary.\n\n"
+        "Elected for two years: commodore Margaret Ash, treasurer Sunita Rao, secretary Philip Ekwu (his consent was "
+        "read out).\n\nTwo signatures, one of them the treasurer's, are needed above 400 pounds.\n"
+    )
+    (answer,) = answers_over(tmp_path, minutes, "Who is the new treasurer?")
+    assert answer.split("\n\n")[1].startswith("“Elected for two years: commodore Margaret Ash, treasurer Sunita Rao")
+
+
+def test_a_field_of_a_table_is_no_way_to_do_something(tmp_path) -> None:
+    handbook = (
+        "# Rescue boat\n\n## Starting the engine\n\nLower the engine fully and put it in neutral. With a cold engine "
+        "pull out the choke.\n\n## Troubleshooting\n\n| Symptom | Likely cause | What to do |\n| --- | --- | --- |\n"
+        "| Engine starts and dies | Water in the fuel | Drain the separator |\n"
+    )
+    (tmp_path / "rescue.md").write_text(handbook)
+    with Preflight.open(tmp_path / "library", model="offline", create=True) as app:
+        app.ingest([tmp_path / "rescue.md"])
+        answer = app.ask("How do I start the engine when it is cold?").answer
+    assert "With a cold engine pull out the choke." in answer.split("\n\n")[1]

@@ -84,6 +84,8 @@ def test_any_text_has_a_form(question):
         ("Please, why was the ferry late?", True),
         ("For what reason did it leave late?", True),
         ("What is the reason for the delay?", True),
+        ("What made the engine fail?", True),
+        ("What caused the delay of the ferry?", True),
         ("How was the ferry repaired?", False),
         ("When was the ferry late?", False),
     ],
@@ -97,6 +99,7 @@ def test_a_reason_is_asked_for(question, asks):
     [
         ("Ferry: Astrid | Notes: Late because of fog", True),
         ("Ferry: Astrid | Reason: fog", True),
+        ("The delay was caused by fog.", True),
         ("Ferry: Astrid | Built: 1998 | State: good", False),
     ],
 )
