@@ -92,6 +92,8 @@ one of them."""
 MOST_BEHIND = 1.33
 """Greatest difference from the first quote's score of a further one. Of 1,079 further quotes for development questions
 of `preflight eval trust`, of articles of Wikipedia, and of our own, 603 went, and 2 of 435 right sentences."""
+FAR_BEHIND = 2 * MOST_BEHIND
+"""Greatest difference from the first quote's score where there are only a few passages; a guess."""
 MOST_OF_PASSAGE = 2
 """Most quotes of one passage. With one, a right sentence was shown for 433 of 543 questions of the same three kinds,
 with two for 464, with three for 467."""
@@ -481,11 +483,10 @@ def nearest_quotes(
     order = sorted(range(len(ranked)), key=lambda place: (-scores[place], ranked[place].sentence.n))
     ranked, scores = [ranked[place] for place in order], [scores[place] for place in order]
     nearest: list[tuple[int, str]] = []
-    # Of a few passages each may be one side of what is in question.
-    is_few = len(read) <= most
-    for item in ranked if is_few else _bearing(ranked, scores, fit):
+    bearing = _of_few(ranked, scores, fit) if len(read) <= most else _bearing(ranked, scores, fit)
+    for item in bearing:
         n, text = item.sentence.n, item.sentence.text
-        is_full = sum(number == n for number, _ in nearest) >= (1 if is_few else MOST_OF_PASSAGE)
+        is_full = sum(number == n for number, _ in nearest) >= MOST_OF_PASSAGE
         if not is_full and not _is_shown(text, [shown for _, shown in nearest]):
             nearest.append((n, text))
     return nearest[:most]
@@ -633,6 +634,24 @@ def _bearing(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: Sent
         if is_beside and not _is_whole(item.sentence.text):
             continue
         if is_worded and (misfits(first) or not misfits(item)):
+            yield item
+
+
+def _of_few(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: SentenceFit) -> Iterator[ScoredSentence]:
+    """Yield the first sentence of each of a few passages, then those beside them that are not far behind.
+
+    Each passage may be one side of what is in question, unless it is about something else altogether.
+    """
+    places: dict[int, int] = {}
+    for place, item in enumerate(ranked):
+        if worth[place] >= worth[0] - FAR_BEHIND:
+            places.setdefault(item.sentence.n, place)
+    firsts = frozenset(places.values())
+    for place in sorted(firsts):
+        yield ranked[place]
+    for place, item in enumerate(ranked):
+        is_near = place not in firsts and worth[place] >= worth[0] - MOST_BEHIND and _is_whole(item.sentence.text)
+        if is_near and not fit.misfits(item.sentence.n, item.sentence.text):
             yield item
 
 
