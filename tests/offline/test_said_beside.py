@@ -15,6 +15,7 @@ NOTES = Source(1, "d1", "Press release", TEXT)
     [
         ("Who hands over the Larkspur Prize?", PRIZE, True),
         ("Who won the Larkspur Prize?", PRIZE, False),
+        ("Which Mireille gets the Larkspur Prize handed this year?", PRIZE, False),
         ("To whom does the Larkspur Prize go?", PRIZE, False),
         ("How many crowns does the winner of the prize receive?", "She receives 5,000 crowns.", False),
         ("Who hands over the prize?", "The prize will be handed over on 5 December by Samir Haddad.", False),
