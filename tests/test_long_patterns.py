@@ -551,6 +551,7 @@ EXAMPLES = [
     ("text.plural._OPENING", "What is the capital of Georgia?", "What is mercury?"),
     ("text.plural._WHICH", "In which city did he live?", "Where did he live?"),
     ("text.plural._NOT_BARE", "Is it a host country?", "Championships host country?"),
+    ("text.question_forms._WHY", "What caused the delay?", "What was the delay?"),
     ("text.question_forms._REASON", "Late because of fog", "Built in 1998"),
     ("text.question_forms._COMPARED", "sold fewer cars", "sold cars"),
     ("text.question_forms._ONE_OF_TWO", "Which is longer, the Elbe or the Oder?", "Is the Elbe longer, or the Oder?"),

@@ -13,6 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -92,11 +93,13 @@ one of them."""
 MOST_BEHIND = 1.33
 """Greatest difference from the first quote's score of a further one. Of 1,079 further quotes for development questions
 of `preflight eval trust`, of articles of Wikipedia, and of our own, 603 went, and 2 of 435 right sentences."""
+MOST_BESIDE = 1.0
+"""The same for a second quote of the first one's passage."""
 FAR_BEHIND = 2 * MOST_BEHIND
 """Greatest difference from the first quote's score where there are only a few passages; a guess."""
 MOST_OF_PASSAGE = 2
 """Most quotes of one passage. With one, a right sentence was shown for 433 of 543 questions of the same three kinds,
-with two for 464, with three for 467."""
+with two for 457."""
 LEAST_TOPIC = 0.25
 """Similarity of the best sentence, among those with the most words of the question, below which no sentence is looked
 for that says the same in other words. Over 31 denied questions with ten documents of daily life, a sentence that means
@@ -477,13 +480,9 @@ def nearest_quotes(
         fit: Which sentences say what is asked for.
         most: How many are shown.
     """
-    ranked = shown_sentences(ranked, fit)
-    features, penalties = order_features(ranked, read, fit)
-    scores = [round(score - penalty, 4) for score, penalty in zip(order_scores(features), penalties, strict=True)]
-    order = sorted(range(len(ranked)), key=lambda place: (-scores[place], ranked[place].sentence.n))
-    ranked, scores = [ranked[place] for place in order], [scores[place] for place in order]
+    candidates = _candidates(shown_sentences(ranked, fit), read, fit)
     nearest: list[tuple[int, str]] = []
-    bearing = _of_few(ranked, scores, fit) if len(read) <= most else _bearing(ranked, scores, fit)
+    bearing = _of_few(candidates, fit) if len(read) <= most else _bearing(candidates, fit)
     for item in bearing:
         n, text = item.sentence.n, item.sentence.text
         is_full = sum(number == n for number, _ in nearest) >= MOST_OF_PASSAGE
@@ -600,15 +599,44 @@ def likely_span(item: ReadPassage) -> str:
     return item.reading.best.text if item.reading.best and item.reading.answerable >= LEAST_SURE else ""
 
 
-def _bearing(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: SentenceFit) -> Iterator[ScoredSentence]:
+@dataclass(frozen=True)
+class _Candidate:
+    """A sentence that may be quoted.
+
+    Attributes:
+        item: The sentence.
+        behind: The difference of its score from the first one's.
+        may_be_second: Whether it may be the second quote of its passage: not far behind, a whole sentence, and with a
+            word of the question, or with the answer that the reader finds if it is of the kind that is asked for.
+    """
+
+    item: ScoredSentence
+    behind: float
+    may_be_second: bool
+
+
+def _candidates(ranked: Sequence[ScoredSentence], read: Sequence[ReadPassage], fit: SentenceFit) -> list[_Candidate]:
+    """Return the sentences that may be quoted, best first."""
+    features, penalties = order_features(ranked, read, fit)
+    scores = [round(score - penalty, 4) for score, penalty in zip(order_scores(features), penalties, strict=True)]
+    order = sorted(range(len(ranked)), key=lambda place: (-scores[place], ranked[place].sentence.n))
+    asked = frozenset(words(fit.question)) - STOP_WORDS
+    candidates = []
+    for place in order:
+        item, behind = ranked[place], scores[order[0]] - scores[place]
+        says = bool(asked & item.sentence.terms) or (features[place].holds > 0 and not features[place].no_figure)
+        candidates.append(_Candidate(item, behind, behind <= MOST_BESIDE and says and _is_whole(item.sentence.text)))
+    return candidates
+
+
+def _bearing(candidates: Sequence[_Candidate], fit: SentenceFit) -> Iterator[ScoredSentence]:
     """Yield the first sentence, and the later ones that are nearly as relevant to the question.
 
     They contain most of the question's words that the first one contains, are about the same subject, and are not far
     behind it.
 
     Args:
-        ranked: The sentences, best first.
-        worth: Their scores.
+        candidates: The sentences, best first.
         fit: Which sentences say what is asked for.
     """
     asked = frozenset(words(fit.question)) - STOP_WORDS
@@ -621,37 +649,36 @@ def _bearing(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: Sent
         """Return whether a sentence is about another subject or says the opposite."""
         return fit.misfits(item.sentence.n, item.sentence.text)
 
-    if not ranked:
+    if not candidates:
         return
-    first = ranked[0]
+    first = candidates[0].item
     yield first
-    for item, score in zip(ranked[1:], worth[1:], strict=True):
-        if score < worth[0] - MOST_BEHIND:
+    for candidate in candidates[1:]:
+        item = candidate.item
+        if candidate.behind > MOST_BEHIND:
             return
-        # Beside the first quote a sentence need not repeat what both are about; a label there says nothing more.
+        # Beside the first quote a sentence need not repeat what both are about.
         is_beside = item.sentence.n == first.sentence.n
-        is_worded = is_beside or words_found(item) >= LEAST_WORDS * words_found(first)
-        if is_beside and not _is_whole(item.sentence.text):
-            continue
-        if is_worded and (misfits(first) or not misfits(item)):
+        bears = candidate.may_be_second if is_beside else words_found(item) >= LEAST_WORDS * words_found(first)
+        if bears and (misfits(first) or not misfits(item)):
             yield item
 
 
-def _of_few(ranked: Sequence[ScoredSentence], worth: Sequence[float], fit: SentenceFit) -> Iterator[ScoredSentence]:
-    """Yield the first sentence of each of a few passages, then those beside them that are not far behind.
+def _of_few(candidates: Sequence[_Candidate], fit: SentenceFit) -> Iterator[ScoredSentence]:
+    """Yield the first sentence of each of a few passages, then those that may be the second of theirs.
 
     Each passage may be one side of what is in question, unless it is about something else altogether.
     """
-    places: dict[int, int] = {}
-    for place, item in enumerate(ranked):
-        if worth[place] >= worth[0] - FAR_BEHIND:
-            places.setdefault(item.sentence.n, place)
-    firsts = frozenset(places.values())
-    for place in sorted(firsts):
-        yield ranked[place]
-    for place, item in enumerate(ranked):
-        is_near = place not in firsts and worth[place] >= worth[0] - MOST_BEHIND and _is_whole(item.sentence.text)
-        if is_near and not fit.misfits(item.sentence.n, item.sentence.text):
+    firsts: dict[int, _Candidate] = {}
+    for candidate in candidates:
+        if candidate.behind <= FAR_BEHIND:
+            firsts.setdefault(candidate.item.sentence.n, candidate)
+    for candidate in firsts.values():
+        yield candidate.item
+    for candidate in candidates:
+        item = candidate.item
+        is_first = firsts.get(item.sentence.n) is candidate
+        if not is_first and candidate.may_be_second and not fit.misfits(item.sentence.n, item.sentence.text):
             yield item
 
 

@@ -137,13 +137,14 @@ class SentenceFit:
     def is_elsewhere(self, n: int, quote: str) -> bool:
         """Return whether a quote of a passage is plainly about something else than the question.
 
-        It is so in another document than the named one, below another heading than the one that is asked for, and
-        where it is about another office or about an edition that is replaced.
+        It is so in another document than the named one, below another heading than the one that is asked for, where it
+        is about another office or about an edition that is replaced, and where it affirms what a question denies.
         """
         if self.is_of_other_document(n) or self.outdated(n, quote) or self.is_replaced(n, quote):
             return True
         return any(
             self._of_another_office(item)
+            or (self.denying and self._opposite(item))
             or any(self._is_under_heading_asked_for(other, item) for other in self._rivals)
             for item in self._at(n, quote)
         )

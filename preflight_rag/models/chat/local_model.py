@@ -417,15 +417,20 @@ def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secrets.token_urlsafe(32)]
     params.endpoint_slots = params.endpoint_props = params.ui = False
+    params.endpoint_metrics = True
     params.verbosity = -1  # nothing on stderr: problems are reported by errors
     try:
         with _own_signals():
-            return xllamacpp.Server(params)
+            server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise LocalModelError(
             f"llama.cpp does not load {file.name} (architecture {file.architecture!r})",
             help="The file may be damaged; or the model is newer than it: pip install --upgrade xllamacpp.",
         ) from error
+    # Answered by the server's loop of tasks. A server that is freed before its loop runs is told to stop too early and
+    # never stops: one of twenty processes that ended at once waited for it for ever.
+    server.handle_metrics()
+    return server
 
 
 def _devices() -> Sequence[Mapping[str, Any]]:

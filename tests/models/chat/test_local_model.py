@@ -201,7 +201,10 @@ def test_ctrl_c_still_ends_a_process_with_a_model():
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "ready\n"
         os.kill(process.pid, signal.SIGINT)
-        said, wrong = process.communicate(timeout=60)
+        try:
+            said, wrong = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert (said, wrong, process.returncode) == ("ended\n", "", 0)
 
 
