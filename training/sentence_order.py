@@ -38,7 +38,7 @@ from training.reader_negatives import articles_of
 
 SEED = 3
 ARTICLES = ("squadshifts-new_wiki", "squad2")
-ASKED = 400
+ASKED = 300
 """Questions over articles, drawn with a fixed seed."""
 REGULARISATION = 2.0
 """Weight of the squares of the standardised weights, against the questions' summed log likelihood; a guess."""
