@@ -18,7 +18,7 @@ from pathlib import PurePath
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import is_page_line
 from preflight_rag.text.letter_lines import QUOTED_PART
-from preflight_rag.text.links import TARGET_LINE, asks_address
+from preflight_rag.text.links import TARGET_LINE
 from preflight_rag.text.negation import polarity
 from preflight_rag.text.quotes import is_title
 from preflight_rag.text.sentences import sentence_spans
@@ -98,8 +98,7 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     kind = asked_kind(question)
     asked = _terms(question)
     needed = asked - _GENERIC
-    # How something is done takes more than a field; whom to ask, or where, is in one.
-    if kind == "verdict" or len(needed) < LEAST_TERMS or (_HOW_TO.match(question) and not asks_address(question)):
+    if kind == "verdict" or len(needed) < LEAST_TERMS:
         return []
     documents: dict[str, set[str]] = {}
     long = {source.document_id for source in sources if source.start + len(source.text) > SHORT}
@@ -120,6 +119,8 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     first = next((term for term in order if any(term in field.terms for field in fields)), "")
     named = [field for field in fields if first in field.terms and _may_answer(kind, first, question, field.text)]
     named = [field for field in named if polarity(question, field.text) >= 0]
+    if _HOW_TO.match(question):  # a row of a table is no way to do something; how to pay is in a field of an invoice
+        named = [field for field in named if not is_row(field.text)]
     named = [field for field in named if not is_title(field.text, field.source.title)]
     if not first or first != order[0]:
         return []

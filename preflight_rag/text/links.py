@@ -24,8 +24,8 @@ _BARE_REFERENCE = re.compile(
 )
 """A quote that is nothing but where something else is to be read, or whom to write to: "(from https://x.example/faq)"."""
 _ASKS_ADDRESS = re.compile(
-    r"\b(?:address|contact|e-?mail|find|homepage|internet|link|online|reach|site|source|url|web ?(?:page|site)|where"
-    r"|write)\b",
+    r"\b(?:address|ask|contact|(?:e-?)?mail(?:box)?|find|homepage|internet|link|online|reach|receives?|request"
+    r"|responsible|sen[dt]|site|source|touch|url|web ?(?:page|site)|where|whom|write)\b",
     re.IGNORECASE,
 )
 _LONGEST = 2000
@@ -55,12 +55,7 @@ def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
 
 def is_bare_reference(question: str, quote: str) -> bool:
     """Return whether a quote has an address alone, for which a question does not ask."""
-    return _BARE_REFERENCE.fullmatch(quote.strip()) is not None and not asks_address(question)
-
-
-def asks_address(question: str) -> bool:
-    """Return whether a question asks for an address, or how somebody is reached."""
-    return _ASKS_ADDRESS.search(question) is not None
+    return _BARE_REFERENCE.fullmatch(quote.strip()) is not None and not _ASKS_ADDRESS.search(question)
 
 
 def is_web_address(text: str) -> bool:

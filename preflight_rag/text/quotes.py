@@ -41,8 +41,8 @@ _UNDERLINE = re.compile(r"(?<=\?)\n[=~-]{3,}[ \t]{0,8}(?=\n)")
 """The line below a question that is a heading."""
 _CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
 _BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}+)(?<=[^\s/])\*\*(?![\w*/])")
-_ITALIC = re.compile(r"(?<![\w*/])\*(?=\w)([^*\n]{1,200}+)(?<=[\w.!?)])\*(?![\w*/])")
-"""Words between single asterisks, as Markdown writes titles; not "2 * 3 * 4", "*.txt *.md" or "5 0 * * *"."""
+_ITALIC = re.compile(r"(?<![\w*/])\*(?=[A-Z])([^*\n]{1,200}+)(?<=[\w.!?)])\*(?![\w*/])")
+"""Words between single asterisks, as Markdown writes titles; not "2 * 3 * 4", "*.txt *.md" or "*tmp*"."""
 _CUT_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
 """Double asterisks before or behind words, whose other pair the quote has cut off; not "2**3", not "**/x"."""
 _UNDERLINED = re.compile(r"(?<!\w)__(?=\S)((?:(?!__)[^\n]){1,300})__(?!\w)")

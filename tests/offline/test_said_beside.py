@@ -33,3 +33,26 @@ def test_what_the_title_says_is_not_missing():
 def test_the_row_that_is_asked_for_need_not_have_all_words():
     text = "Prize: Larkspur | Given to: Mireille Tanaka\nThe prize will be handed over by Samir Haddad."
     assert not is_said_beside("Who is handed the Larkspur prize?", Source(1, "d", "", text), text.split("\n")[0])
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "at"),
+    [
+        ("When was the poet Lina Aster born?", "The poet Lina Aster lives in Pelm.| She was born on 4 May 1901.", 1),
+        ("Who rebuilt the library of Brenz?", "The library of Brenz opened in 1954.| It was rebuilt by Faber.", 1),
+        (
+            "When was the company Brightwell founded?",
+            "Orla founded Brightwell in 1998.| The company Brightwell sells.",
+            0,
+        ),
+        ("Who was mayor of Brenz before Holt?", "Holt is the mayor of Brenz.| Before her, Rieger was in office.", 1),
+    ],
+)
+def test_a_neighbour_that_only_names_the_subject_says_nothing_more(question, text, at):
+    source = Source(1, "d1", "Notes", text.replace("|", ""))
+    assert not is_said_beside(question, source, text.split("|")[at].strip())
+
+
+def test_a_verb_at_the_end_of_the_question_may_be_said_beside():
+    text = "The mill was built in 1871 by Johann Petz. The mill was sold in 1902."
+    assert is_said_beside("When was the mill sold?", Source(1, "d1", "Notes", text), text[:42])

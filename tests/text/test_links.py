@@ -53,6 +53,7 @@ def test_what_is_no_identifier_and_no_web_address_is_no_link(source, metadata):
         ("How do I sow oats?", "Oats are sown as https://farm.example/oats shows.", False),
         ("Who grows oats?", "<ann@farm.example>", True),
         ("How do I contact the farm?", "<ann@farm.example>", False),
+        ("To whom are orders for oats sent?", "<ann@farm.example>", False),
         ("Who grows oats?", "Ann Lee, ann@farm.example", False),
         ("Which web page is about oats?", "https://farm.example/oats", False),
     ],

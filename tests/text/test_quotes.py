@@ -163,3 +163,8 @@ def test_a_shown_quote_keeps_the_signs_of_commands_and_loses_those_of_emphasis(q
     assert made == shown
     drawn = unescape(re.sub("<[^>]*>", "", render(made).partition("<button")[0])).strip()
     assert drawn == (on_the_page or shown.removesuffix(" [1]"))
+
+
+def test_only_what_looks_like_a_title_loses_its_single_asterisks():
+    assert plain("the prize for *Tidal Arithmetic*.") == "the prize for Tidal Arithmetic."
+    assert plain("files that match *tmp* every night") == "files that match *tmp* every night"
