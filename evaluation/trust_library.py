@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evaluation.datasets import trust
 from evaluation.datasets.trust import RECORDS, TrustDocument, TrustQuestion, TrustSet
 from evaluation.samples import digest
 from evaluation.vector_cache import cached_embedder
@@ -16,6 +17,7 @@ from preflight_rag.state.errors import LibraryError
 
 if TYPE_CHECKING:
     from evaluation.runs import ExperimentRun
+    from preflight_rag.app import Preflight
     from preflight_rag.library.collection import Collection
 
 FILES = "files"
@@ -32,6 +34,23 @@ def names_of(library: Collection) -> dict[str, str]:
         name = path.rpartition(f"/{FILES}/")[2]
         names[str(entry["id"])] = str(entry["id"]) if name in ("", RECORDS) else name
     return names
+
+
+@contextmanager
+def development_library(data: Path, cache: Path) -> Iterator[Preflight]:
+    """Open the library of the development part's documents, which the product ingests from files in a folder.
+
+    Args:
+        data: Folder of the data sets.
+        cache: Folder of the files and the library.
+    """
+    from preflight_rag.app import Preflight
+
+    folder = cache / "trust-files"
+    write_files(trust.open_dataset(trust.NAME, data).documents["development"], folder)
+    with Preflight.open(cache / "trust", "offline", create=True) as app:
+        app.ingest([folder])
+        yield app
 
 
 def pair_name(question: TrustQuestion) -> str:

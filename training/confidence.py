@@ -30,7 +30,7 @@ import numpy as np
 from evaluation.datasets import QUESTIONS, open_dataset, trust
 from evaluation.reading_metrics import is_right
 from evaluation.samples import digest, half_of, reader_part_of
-from evaluation.trust_library import write_files
+from evaluation.trust_library import development_library
 from preflight_rag import Preflight
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.library.search.retrieval import retrieve_passages
@@ -250,10 +250,7 @@ def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[Library
     with Preflight.open(cache / "mixed", "offline", create=True) as app:
         app.ingest([records])
         yield app, made.questions[:QUESTIONS_ASKED]
-    folder = cache / "trust-files"
-    write_files(trust.open_dataset(trust.NAME, data).documents["development"], folder)
-    with Preflight.open(cache / "trust", "offline", create=True) as app:
-        app.ingest([folder])
+    with development_library(data, cache) as app:
         yield app, of_trust(data)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from evaluation.datasets import examples, trust
 from evaluation.samples import ReaderPart, Sample
 from evaluation.trust_claims import letters, pieces_of, stands_in
-from evaluation.trust_library import write_files
+from evaluation.trust_library import development_library
 from preflight_rag import Preflight
 from preflight_rag.library.search.retrieval import retrieve_passages
 from preflight_rag.offline.answers import AnswerReader
@@ -185,10 +185,7 @@ def libraries(data: Path, cache: Path) -> Iterator[tuple[Preflight, list[tuple[s
     with Preflight.open(cache / "ordered", "offline", create=True) as app:
         app.ingest([records])
         yield app, of_articles(data)
-    folder = cache / "trust-files"
-    write_files(trust.open_dataset(trust.NAME, data).documents["development"], folder)
-    with Preflight.open(cache / "trust", "offline", create=True) as app:
-        app.ingest([folder])
+    with development_library(data, cache) as app:
         yield app, of_trust(data)
 
 
