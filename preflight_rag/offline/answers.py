@@ -8,7 +8,7 @@ bear on the question, nothing is found. A question for an explanation is answere
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -114,7 +114,7 @@ from preflight_rag.text.money import asks_sum, has_decimals, has_money, with_cur
 from preflight_rag.text.negation import denies
 from preflight_rag.text.numbered_parts import asks_for_text
 from preflight_rag.text.offices import asked_office, spelled_as_in
-from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing, subject_words
+from preflight_rag.text.other_things import NO_SUBJECT, is_of_another_thing, says_about, subject_words
 from preflight_rag.text.question_forms import asks_what_exists, asks_why, form_of, is_list, may_answer
 from preflight_rag.text.quotes import plain, quote_around
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -610,6 +610,7 @@ class AnswerReader:
             why = why_unclaimed("other_words") if quotes and not exact else ""
             quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
+            lead = _true_lead(question, by_number, quotes, lead)
             return evidence(*by_year(question, by_number, quotes, lead), why)
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
@@ -629,6 +630,7 @@ class AnswerReader:
             quotes = [later, *(each for each in quotes if later[1] not in each[1])]
             lead = VERSIONS if is_about(question, later[1]) else lead
         quotes = with_likeliest(question, quotes, judgement.likeliest())
+        lead = _true_lead(question, by_number, quotes, lead)
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
     def compared(self, question: str, read: Sequence[ReadPassage], fit: SentenceFit) -> list[ScoredSentence]:
@@ -706,6 +708,14 @@ class AnswerReader:
         n, quote = best.quotes()[0]
         text = f"{choice} {best.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
         return Draft(text, tuple(best.quotes()), choice=choice, short=choice)
+
+
+def _true_lead(question: str, sources: Mapping[int, Source], quotes: Sequence[tuple[int, str]], lead: str) -> str:
+    """Return the line above quotes, without "What the documents say about this" if the first says nothing about it."""
+    if lead != ABOUT_THIS or not quotes:
+        return lead
+    n, quote = quotes[0]
+    return ABOUT_THIS if says_about(question, sources[n], quote) else CLOSEST
 
 
 def _continued(question: str, quote: str, source: Source) -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
+from preflight_rag.text.question_forms import may_answer
 from preflight_rag.text.sentence_fit import POINTS_BACK
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
@@ -50,6 +51,8 @@ _SYNONYMS = (
 NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
 LEAST_SHARED = 0.5
 """Least share of a question's words in a sentence that may answer it; a guess."""
+LEAST_ABOUT = 1 / 3
+"""Least share of them in a sentence that is about what is asked; a guess."""
 _OF = re.compile(r"\b(?P<noun>[a-z]{4,30}) of (?:(?:the|our|an?|its|their|this) )?(?P<what>[\w-]{3,30})", re.IGNORECASE)
 _LONGEST_PHRASE = 6
 """Words of a noun phrase; a guess."""
@@ -123,6 +126,23 @@ def answers_to(question: str, source: Source, quote: str) -> bool:
         return False
     named = frozenset(words_by_token(f"{source.title} {source.heading} {quote}"))
     return not any(named.isdisjoint(words_by_token(" ".join(name))) for name in surface_names(last_question(question)))
+
+
+def says_about(question: str, source: Source, quote: str) -> bool:
+    """Return whether a sentence says something about what a question asks, whatever its answer is.
+
+    It is about the question's thing, has a third of its words with its title and heading, and gives a reason where one
+    is asked for.
+
+    Args:
+        question: The question.
+        source: The passage; the words of its title and heading count.
+        quote: The sentence, as it stands in it.
+    """
+    asked = subject_words(question)
+    stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
+    is_about = len(asked & stated) >= LEAST_ABOUT * len(asked) and not is_of_another_thing(question, source, quote)
+    return is_about and may_answer(question, quote)
 
 
 def _is_missing(phrase: _Phrase, stated: frozenset[str], placed: frozenset[str]) -> bool:

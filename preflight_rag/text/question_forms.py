@@ -64,7 +64,7 @@ _WHY = re.compile(
 )
 _REASON = re.compile(
     r"\b(?:because|since|due to|owing to|on account of|thanks to|cause[ds]?|led to|reasons?|therefore|as a result"
-    r"|in order to|so that|after (?:an? |the )?\w+|for lack of)\b",
+    r"|in order to|so that|after (?:an? |the )?\w+|for lack of|as (?:I|he|she|it|they|we|you|there|nobody))\b",
     re.I,
 )
 

@@ -208,12 +208,20 @@ async def test_a_list_shows_all_likely_answers_of_a_passage(reader, question, li
     assert draft.confidence == (0.9485 if listed else None)
 
 
-async def test_an_explanation_is_evidence_and_no_claim(reader):
-    """Nothing measures how likely a sentence explains, so none is called an answer."""
-    sky = "It is often asked. Air scatters blue light more strongly than red light. Painters like it."
-    marked = reader(**{sky: (0.9, ("Air scatters blue light", 5.0))})
+@pytest.mark.parametrize(
+    ("sentence", "lead"),
+    [
+        ("The sky is blue because air scatters blue light more strongly than red light.", ABOUT_THIS),
+        ("Air scatters blue light more strongly than red light.", CLOSEST),
+    ],
+)
+async def test_an_explanation_is_evidence_and_no_claim(reader, sentence, lead):
+    """Nothing measures how likely a sentence explains, so none is called an answer; without a reason none is said to be
+    about the question."""
+    sky = f"It is often asked. {sentence} Painters like it."
+    marked = reader(**{sky: (0.9, ("blue light", 5.0))})
     draft = (await marked.answer(question="Why is the sky blue?", sources=sources(BREAD, sky))).value
-    assert draft.text.startswith(f"{ABOUT_THIS}\n\n“Air scatters blue light more strongly than red light.” [2]")
+    assert draft.text.startswith(f"{lead}\n\n“{sentence}” [2]")
     assert (outcome(draft), draft.short, draft.confidence) == ("evidence", "", None)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.other_things import answers_to, is_of_another_thing
+from preflight_rag.text.other_things import answers_to, is_of_another_thing, says_about
 
 VOLUNTEER = "Walter Finch received the county's volunteer award."
 LEASE = "The lease of the café ends on 31 December 2029."
@@ -81,3 +81,18 @@ def test_a_qualifier_may_stand_in_the_title_the_heading_or_what_a_pronoun_points
 )
 def test_what_answers_has_half_of_the_words_and_the_thing(question, text, expected):
     assert answers_to(question, Source(1, "p", "", text), text) is expected
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "expected"),
+    [
+        ("Why did the boat turn over?", "The boat turned over because the float was missing.", True),
+        ("Why did the boat turn over?", "The boat turned over at noon.", False),
+        ("Why was the vet dismissed?", "Vet in charge: Dr Ann Lind", False),
+        ("How do I send in a manuscript?", "Send the first three chapters.", True),
+        ("What happened to the dog in the practice last August?", "Dogs wear a collar.", False),
+        ("How is the shop's roof kept clean?", "The roof of the mill is kept clean.", False),
+    ],
+)
+def test_what_is_said_about_a_question_has_a_third_of_its_words_and_a_reason(question, text, expected):
+    assert says_about(question, Source(1, "p", "", text), text) is expected

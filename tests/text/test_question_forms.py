@@ -100,6 +100,8 @@ def test_a_reason_is_asked_for(question, asks):
         ("Ferry: Astrid | Notes: Late because of fog", True),
         ("Ferry: Astrid | Reason: fog", True),
         ("The delay was caused by fog.", True),
+        ("Nobody could steer as there was fog.", True),
+        ("The ferry left as usual.", False),
         ("Ferry: Astrid | Built: 1998 | State: good", False),
     ],
 )
