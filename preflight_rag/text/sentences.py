@@ -8,7 +8,7 @@ names, citation marks after the full stop, lone list markers.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import sentencex
@@ -118,20 +118,63 @@ def sentence_spans(text: str) -> list[Span]:
 def _blocks(text: str) -> list[Span]:
     """Return the spans of a text's blocks: lines, joined where a sentence was wrapped to the next line."""
     blocks: list[Span] = []
-    for match in _LINE.finditer(text):
-        line = match.group()
-        if not line.strip():
-            continue
-        start, end = match.span()
-        if blocks and _is_wrapped(text, blocks[-1], match.start(), line):
+    lines = [match.span() for match in _LINE.finditer(text) if match.group().strip()]
+    for (start, end), is_filled in zip(lines, _follow_filled_lines(text, lines), strict=True):
+        if blocks and _is_wrapped(text, blocks[-1], start, text[start:end], is_filled=is_filled):
             blocks[-1] = (blocks[-1][0], end)
         else:
             blocks.append((start, end))
     return blocks
 
 
-def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
-    """Return whether `line`, which begins at `start`, continues the sentence of the block before it."""
+def _follow_filled_lines(text: str, lines: Sequence[Span]) -> list[bool]:
+    """Return for each line whether it follows a line of prose, set to a fixed width, that its first word did not fit.
+
+    A paragraph is set to a width if its first words did not fit the lines before them, unless a sentence ended there,
+    and if one of its lines begins with a small letter.
+
+    Args:
+        text: The text.
+        lines: The spans of its lines that are not blank.
+    """
+    found = [False] * len(lines)
+    for first, last in _paragraphs(text, lines):
+        written = [text[start:end].rstrip() for start, end in lines[first:last]]
+        width = max(map(len, written))
+        fits = [len(before) + 1 + len(after.split(None, 1)[0]) <= width for before, after in pairwise(written)]
+        is_ended = [_TERMINAL.search(before) is not None for before in written]
+        begins_small = any(line.lstrip()[0].islower() for line in written[1:])
+        if begins_small and not any(fit and not ended for fit, ended in zip(fits, is_ended, strict=False)):
+            found[first + 1 : last] = [not fit for fit in fits]
+    return found
+
+
+def _paragraphs(text: str, lines: Sequence[Span]) -> Iterator[Span]:
+    """Yield the first and behind the last line of each paragraph of several lines, as places in `lines`.
+
+    A list's item and a row begin a paragraph of their own.
+    """
+    first = 0
+    for place in range(1, len(lines) + 1):
+        if place < len(lines):
+            gap, line = text[lines[place - 1][1] : lines[place][0]], text[slice(*lines[place])]
+            if len(gap) <= 2 and gap.count("\n") <= 1 and not _LIST_ITEM.match(line) and not is_row(line):
+                continue
+        if place - first > 1:
+            yield first, place
+        first = place
+
+
+def _is_wrapped(text: str, block: Span, start: int, line: str, *, is_filled: bool) -> bool:
+    """Return whether `line`, which begins at `start`, continues the sentence of the block before it.
+
+    Args:
+        text: The text.
+        block: The block before the line.
+        start: Where the line begins.
+        line: The line.
+        is_filled: Whether the line's first word did not fit the line before it.
+    """
     gap = text[block[1] : start]
     if len(gap) > 2 or gap.count("\n") > 1 or _LIST_ITEM.match(line) or is_row(line) or is_log_line(line):
         return False
@@ -150,7 +193,9 @@ def _is_wrapped(text: str, block: Span, start: int, line: str) -> bool:
         return False
     if _TERMINAL.search(last):
         return _abbreviation_continues(last, line.lstrip())
-    return line.lstrip()[:1].islower() or _CONTINUES.search(last) is not None or _parts_name(last, line.lstrip())
+    if is_filled or line.lstrip()[:1].islower():
+        return True
+    return _CONTINUES.search(last) is not None or _parts_name(last, line.lstrip())
 
 
 def _parts_name(last: str, line: str) -> bool:

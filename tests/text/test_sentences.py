@@ -139,6 +139,40 @@ def test_wrapped_line_of_chinese_or_japanese_is_one_sentence(text: str) -> None:
     assert sentences(text) == [text]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "We went there in May, and I was working on a second edition when I left to work for American\n"
+            "Airlines, where I still am today and where I hope to stay until the end of my working life. The\n"
+            "second edition was never finished.",
+            [
+                "We went there in May, and I was working on a second edition when I left to work for American\n"
+                "Airlines, where I still am today and where I hope to stay until the end of my working life.",
+                "The\nsecond edition was never finished.",
+            ],
+        ),
+        # Each of these lines had room for the next word: they are a list.
+        (
+            "Minutes of the meeting of the trustees of the mill\nReport of the treasurer on the accounts of last year\n"
+            "with a list of the members who have paid their fees this year",
+            [
+                "Minutes of the meeting of the trustees of the mill",
+                "Report of the treasurer on the accounts of last year\n"
+                "with a list of the members who have paid their fees this year",
+            ],
+        ),
+        # No line begins with a small letter: they are titles that happen to be equally long.
+        (
+            "A Short Report on the Restoration of the Mill\nThe Longer Report on the Restoration of a Pump",
+            ["A Short Report on the Restoration of the Mill", "The Longer Report on the Restoration of a Pump"],
+        ),
+    ],
+)
+def test_a_paragraph_set_to_a_width_goes_on_in_the_next_line(text: str, expected: list[str]) -> None:
+    assert [text[start:end] for start, end in sentence_spans(text)] == expected
+
+
 def test_a_letter_that_is_a_number_ends_a_sentence_at_the_end_of_a_line() -> None:
     text = "The participants of the second study were put in Group B.\nPatients of the first were not."
     assert len(sentences(text)) == 2
