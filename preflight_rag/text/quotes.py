@@ -39,7 +39,8 @@ _HEADED = re.compile(r"^([^\n.:;,!?]{2,80})\n\s*(?=(?:Its?|They|Their|These|This
 """A heading above the sentence whose pronoun stands for it."""
 _UNDERLINE = re.compile(r"(?<=\?)\n[=~-]{3,}[ \t]{0,8}(?=\n)")
 """The line below a question that is a heading."""
-_CODE = re.compile(r"``([^`'\n]{1,300}+)''|`")
+_CODE = re.compile(r"``([^`'\n]{1,300}+)''|(?<!\w)`([^`'\n]{1,100}+)'(?!\w)|`")
+"""Words in the quotation marks of TeX and of older manuals, ``x'' and `x', and the backticks of Markdown."""
 _BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}+)(?<=[^\s/])\*\*(?![\w*/])")
 _ITALIC = re.compile(r"(?<![\w*/])\*(?=[A-Z])([^*\n]{1,200}+)(?<=[\w.!?)])\*(?![\w*/])")
 """Words between single asterisks, as Markdown writes titles; not "2 * 3 * 4", "*.txt *.md" or "*tmp*"."""
@@ -271,7 +272,7 @@ def plain(quote: str) -> str:
     bullets = _BULLET.findall(quote)
     if len(bullets) > 1 or (bullets and quote[: quote.index(bullets[0])].rstrip().endswith(":")):
         quote = _BULLET.sub(" • ", quote)
-    text = _CODE.sub(lambda found: f"‘{found[1]}’" if found[1] else "", _REFERENCE.sub("", quote))
+    text = _CODE.sub(lambda found: f"‘{found[1] or found[2]}’" if found[0] != "`" else "", _REFERENCE.sub("", quote))
     text = _UNDERLINED.sub(lambda found: found[0] if _OF_PYTHON.fullmatch(found[1]) else found[1], text)
     return " ".join(_ITALIC.sub(r"\1", _CUT_BOLD.sub("", _BOLD.sub(r"\1", text))).split())
 

@@ -141,6 +141,8 @@ def test_an_ellipsis_stands_where_a_sentence_is_cut(quote, shown):
     ("quote", "shown", "on_the_page"),
     [
         ("``30 4 1,15 * 5'' runs on Fridays", "“‘30 4 1,15 * 5’ runs on Fridays” [1]", None),
+        ("the `default' and `tall' sets", "“the ‘default’ and ‘tall’ sets” [1]", None),
+        ("Run `make` or don't.", "“Run make or don't.” [1]", None),
         ("5 0 * * * $HOME/bin/daily.job", "“5 0 * * * $HOME/bin/daily.job” [1]", None),
         ("**Note:** use `apt-mark hold`", "“Note: use apt-mark hold” [1]", None),
         ("a bold end that was cut** off", "“a bold end that was cut off” [1]", None),

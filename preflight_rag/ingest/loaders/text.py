@@ -62,6 +62,9 @@ _HEADING = re.compile(
     r"^#{1,6}[ \t]++(.+?)(?>(?:(?<![ \t])[ \t]++#*+|(?<![ \t#])#++)?)$|^(\S[^\n]*+)\n(?:=+|-{3,})[ \t]*$", re.MULTILINE
 )
 
+_KEYED = re.compile(r"[^\s•*-]\S{0,19}\t|(?:\d{4}-\d\d-\d\d|\d{1,2}[/.]\d{1,2}(?:[/.]\d{2,4})?)\s")
+"""The beginning of an entry of a calendar or a list: a date, or a word with a tab behind it."""
+
 
 def load_text(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a plain text as one document, with its tables as rows.
@@ -134,13 +137,13 @@ def _with_causes(lines: list[str]) -> list[str]:
 
 
 def _with_joined_lines(block: Sequence[str], known: Counter[str]) -> Sequence[str]:
-    """Return the lines of a block, joined to paragraphs unless most of them are settings or program code."""
+    """Return the lines of a block, joined to paragraphs unless most of them are lines of their own."""
     return block if _is_of_lines([line.strip() for line in block]) else paragraphs(block, known)
 
 
 def _is_of_lines(block: Sequence[str]) -> bool:
-    """Return whether most lines of a block are settings or program code, which must not be joined."""
-    return sum(is_setting(line) or is_code(line) for line in block) * 2 > len(block)
+    """Return whether most lines of a block are settings, program code or dated entries, which must not be joined."""
+    return sum(is_setting(line) or is_code(line) or _KEYED.match(line) is not None for line in block) * 2 > len(block)
 
 
 def _title_line(lines: list[str]) -> str:

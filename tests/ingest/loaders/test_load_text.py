@@ -324,3 +324,19 @@ def test_a_manual_has_its_words_whole(tmp_path: Path) -> None:
     text = load_one(path).text
     assert "so exactly 7 times." in text
     assert "‐" not in text
+
+
+def test_dated_entries_stay_on_their_lines(tmp_path):
+    """Joined to a paragraph as prose is, each entry would begin with the year of the one before."""
+    entries = (
+        "04/28\tThe president of the young republic resigns in the capital, 1969",
+        "04/29\tZipper patented by an engineer in the north of the country, 1913",
+        "04/30\tThe first steam ferry crosses the bay with ninety passengers, 1845",
+        "05/01\tBeltaine",
+    )
+    prose = "The council of the town met for the first time in the new hall and\nelected its chair."
+    path = tmp_path / "calendar.txt"
+    path.write_text("\n".join(entries) + f"\n\n{prose}\n", encoding="utf-8")
+    document = load_one(path)
+    assert all(entry in document.text.split("\n") for entry in entries)
+    assert prose.replace("\n", " ") in document.text
