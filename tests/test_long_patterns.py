@@ -18,6 +18,7 @@ from preflight_rag.text.lazy_patterns import LazyPattern
 LONG = 80
 """Characters of a pattern; a longer one needs an example."""
 EXAMPLES = [
+    ("offline.contrasts._CONTRAST", "unlike in chess, where White begins", "with Black moving first"),
     ("offline.said_beside._PREDICATE", "Who hands over the prize?", "Who is the mayor of Brenz?"),
     ("offline.found_answers._NAME_BEFORE", "will be Bo Dahl, ", "will be the chair "),
     ("offline.found_answers._ASKS_PEOPLE", "Who is on the jury?", "Who is Ada Lund?"),

@@ -31,6 +31,7 @@ from preflight_rag.offline.confidence import (
     topics_nowhere,
 )
 from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour
+from preflight_rag.offline.contrasts import is_of_contrast
 from preflight_rag.offline.editions import newest_edition_first
 from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
@@ -290,6 +291,7 @@ class JudgedAnswers:
             or states_nothing(question, quote, source.text)
             or (not may_claim and self._fit.other_subject(source.n, quote))
             or is_of_another(question, answer)
+            or is_of_contrast(question, answer)
             or is_about_another(question, answer, self._office)
             or is_of_another_time(question, source, quote)
             or (not is_row(quote) and is_of_another_day(question, quote, answer.span.text))

@@ -1,0 +1,38 @@
+"""Answers out of a part of a sentence that says how it is with something else.
+
+"The game starts with Black moving first (unlike in international chess, where White moves first)" answers "Who moves
+first?" with Black, though the extractive reader takes White. By rule, in English.
+"""
+
+from __future__ import annotations
+
+import re
+
+from preflight_rag.offline.found_answers import PassageAnswer
+from preflight_rag.text.quotes import quote_around
+from preflight_rag.text.values import last_question
+from preflight_rag.text.words import STOP_WORDS, words
+
+_CONTRAST = re.compile(
+    r"\b(?:unlike|in contrast (?:to|with)|as opposed to|contrary to|rather than|instead of)\b"
+    r"(?P<thing>[^(),.;\n]{1,200})"
+    r"(?:, (?:in )?(?:where|which|who|whose)\b[^(),.;\n]{1,200})?",
+    re.IGNORECASE,
+)
+
+
+def is_of_contrast(question: str, answer: PassageAnswer) -> bool:
+    """Return whether an answer stands only in a contrast with something that the question does not name.
+
+    Args:
+        question: The standalone question.
+        answer: The answer in its passage.
+    """
+    start, end = quote_around(answer.source.text, answer.span.start, answer.span.end)
+    quote = answer.source.text[start:end]
+    asked = frozenset(words(last_question(question)))
+    for match in _CONTRAST.finditer(quote):
+        if match.start() <= answer.span.start - start and answer.span.end - start <= match.end():
+            thing = frozenset(words(match["thing"])) - STOP_WORDS - frozenset(words(answer.span.text))
+            return thing.isdisjoint(asked)
+    return False
