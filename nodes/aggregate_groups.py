@@ -11,13 +11,14 @@ from langgraph.runtime import Runtime
 from preflight_rag.corg.composition import Groups, compose
 from preflight_rag.corg.contexts import contexts_of, in_passages
 from preflight_rag.corg.group_answers import as_evidence, chosen
-from preflight_rag.routing.decision import back_to_plain, partition, plain_stands
+from preflight_rag.routing.decision import back_to_plain, nearest_passages, partition, plain_stands
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote, Draft
 from preflight_rag.state.schema import State
 from preflight_rag.state.values import Relation
 from preflight_rag.state.views import Answered
+from preflight_rag.text.headers import only_says_near
 
 
 async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
@@ -57,6 +58,8 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         draft, entries = as_evidence(
             state["standalone_question"], draft, entries, {source.n: source for source in sources}
         )
+        if only_says_near(draft.text.split("\n\n")[0]):
+            return _nearest_instead(state)
     return {
         "draft": draft.dump(),
         "entries": entries,
@@ -66,6 +69,23 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         "gaps": composed.gaps,
         "onward": "cite" if draft.found else "abstain",
     }
+
+
+def _nearest_instead(state: Answered) -> State:
+    """Return the update of a turn whose groups' answers are too uncertain for a claim, and no versions of one document.
+
+    What stands nearest to the question in each group's answer is often not what is nearest among all passages, so all
+    are read at once, as on the plain route; where that was done before, its result stands.
+    """
+    before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
+    ranks = [ref["rank"] for ref in state["passage_refs"]]
+    if before and direct is not None and direct.found and direct.text:
+        step = nearest_passages(before[-1]["from"])
+        update: State = {"draft": direct.dump(), "onward": "cite"}
+    else:
+        step = nearest_passages("plain")
+        update = {"partitions": [ranks], "onward": "answer_plain"}
+    return {**update, "entries": [], "escalations": [*before, step]}
 
 
 def _without_groups(state: Answered, context: Context) -> State:

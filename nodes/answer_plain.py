@@ -101,7 +101,9 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
     if needs_support:
         reply = _supported(reply, sources)
-    if by_rule:
+    compared = decision["name"] == "corg"
+    # Of compared documents, one was found to bear on the question.
+    if by_rule and not compared:
         reply = _without_distant_quotes(state["standalone_question"], reply, sources, decision)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
@@ -112,7 +114,8 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     if looks and not draft.incomplete and not is_shown:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
     if update["onward"] == "cite" and not is_shown and by_rule:
-        draft, update["entries"] = labelled_by_document(state["standalone_question"], draft, sources)
+        question = state["standalone_question"]
+        draft, update["entries"] = labelled_by_document(question, draft, sources, compared=compared)
         update["draft"] = draft.dump()
     return update
 

@@ -1,8 +1,8 @@
 """Quotes of several documents about a yes/no question, each labelled with its document.
 
 Without a language model a "yes" is not claimed, and what two documents say may differ; whoever reads their sentences
-has to see which document says which (COrg, section 1: each answer with the context that it holds in). COrg's own route
-is not taken for these: no relation between the contexts was found.
+has to see which document says which (COrg, section 1: each answer with the context that it holds in). So it is where
+COrg's own route was not taken, and where it was and no answer of a group was sure enough for a claim.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from preflight_rag.corg.group_answers import told_apart
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.state.schema import EntryState
 from preflight_rag.text.citations import quoted
-from preflight_rag.text.headers import only_says_near
+from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, SEVERAL, only_says_near
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.quotes import plain
 from preflight_rag.text.tables import is_row
 
 
-def labelled_by_document(question: str, draft: Draft, sources: Sequence[Source]) -> tuple[Draft, list[EntryState]]:
+def labelled_by_document(
+    question: str, draft: Draft, sources: Sequence[Source], *, compared: bool = False
+) -> tuple[Draft, list[EntryState]]:
     """Return unclaimed quotes about a yes/no question with their documents' titles before them, and one entry each.
 
     Without entries, the draft is as it was: of one document, of rows, and under a line that says more than that the
@@ -30,6 +32,7 @@ def labelled_by_document(question: str, draft: Draft, sources: Sequence[Source])
         question: The standalone question.
         draft: The answer.
         sources: The passages that were read.
+        compared: Whether the documents were compared before; then so it is with every question.
     """
     by_number = {source.n: source for source in sources}
     cited = [by_number[n] for n, _ in draft.quotes if n in by_number]
@@ -39,12 +42,12 @@ def labelled_by_document(question: str, draft: Draft, sources: Sequence[Source])
         or not only_says_near(lead)
         or len({source.document_id for source in cited}) < 2
         or len(cited) < len(draft.quotes)
-        or form_of(question) != "verdict"
+        or not (compared or form_of(question) == "verdict")
         or any(is_row(quote) for _, quote in draft.quotes)
     ):
         return draft, []
     labels = told_apart({source.n: source.title for source in cited}, by_number)
-    lines, entries = [lead], []
+    lines, entries = [SEVERAL if compared and lead in (ABOUT_THIS, CLOSEST) else lead], []
     for n, quote in draft.quotes:
         line = quoted(n, plain(quote))
         lines.append(f"**{labels[n]}**: {line}" if labels[n] else line)

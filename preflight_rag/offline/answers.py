@@ -30,7 +30,7 @@ from preflight_rag.offline.confidence import (
     supported,
     topics_nowhere,
 )
-from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour
+from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour, with_steps
 from preflight_rag.offline.contrasts import is_of_contrast
 from preflight_rag.offline.editions import newest_edition_first
 from preflight_rag.offline.empty_cells import rows_without_any
@@ -722,7 +722,7 @@ def _true_lead(question: str, sources: Mapping[int, Source], quotes: Sequence[tu
 
 def _continued(question: str, quote: str, source: Source) -> str:
     """Return a quote with the items that it introduces, or with the neighbouring sentence that goes on about it."""
-    whole = with_items(question, quote, source)
+    whole = with_items(question, with_steps(question, quote, source), source)
     return whole if whole != quote else with_items(question, with_neighbour(question, quote, source), source)
 
 

@@ -22,6 +22,8 @@ from preflight_rag.text.words import STOP_WORDS, words_by_token
 
 LONGEST = 400
 """Characters of a quote of two sentences, at most; a guess."""
+LONGEST_STEPS = 800
+"""Characters of all steps of a list, at most; a guess."""
 LEAST_MISSING = 2
 """Words of a question that a quote lacks, and a sentence beside it without a pronoun has; a guess."""
 _POINTS_BACK = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
@@ -56,6 +58,42 @@ _REPORTED_QUESTION = re.compile(
     re.IGNORECASE,
 )
 """Of a sentence that reports a question, so that the next one reports its answer."""
+
+
+_REFUSES = re.compile(
+    r"\b(?:may|must|shall|should|can|do|does|are|is) not\b|\bcannot\b|n['’]t\b"
+    r"|\b(?:forbidden|prohibited|banned|refused)\b",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(
+    r"^[ \t]*\(?\d{1,2}[.)][ \t]+\S[^\n]*(?:\n(?![ \t]*\(?\d{1,2}[.)][ \t]|[ \t]*\n)[^\n]+)*", re.MULTILINE
+)
+"""An item of a numbered list, with the lines on which it goes on."""
+_HOW_TO = re.compile(
+    r"\W*(?:how (?:do|does|can|could|should|must|to)|what (?:should|must|do|can) (?:i|we|you|one)\b)", re.I
+)
+
+
+def with_steps(question: str, quote: str, source: Source) -> str:
+    """Return a quote; if it is a step of a numbered list, and the question asks how something is done, all steps.
+
+    Args:
+        question: The question.
+        quote: A part of the passage, verbatim.
+        source: The passage.
+    """
+    start = source.text.find(quote) if _HOW_TO.match(question) else -1
+    if start < 0:
+        return quote
+    runs: list[list[Span]] = []
+    for match in _NUMBERED.finditer(source.text):
+        is_next = bool(runs) and not source.text[runs[-1][-1][1] : match.start()].strip()
+        runs = [*runs[:-1], [*runs[-1], match.span()]] if is_next else [*runs, [match.span()]]
+    for run in runs:
+        begin, end = run[0][0], run[-1][1]
+        if len(run) > 1 and begin <= start and start + len(quote) <= end and end - begin <= LONGEST_STEPS:
+            return source.text[begin:end].strip()
+    return quote
 
 
 def with_neighbour(question: str, quote: str, source: Source) -> str:
@@ -99,14 +137,22 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
                 break
             whole = longer
         return whole
-    if before and (
-        (_POINTS_BACK.match(quote) and _adds(missing, source, before))
-        or _has_rest(question, missing, source.text[slice(*before)])
-    ):
+    if before and _begins_before(question, quote, missing, source, before):
         return _joined(source, before[0], end, quote)
     # What the title or the heading names needs no sentence before it, unless its name is what is asked for.
     is_open = bool(missing - NO_SUBJECT) or _ASKS_NAME.match(question) is not None
     return _with_named(quote, source, start, before) if is_open else quote
+
+
+def _begins_before(question: str, quote: str, missing: frozenset[str], source: Source, before: Span) -> bool:
+    """Return whether what a quote says begins in the sentence before it.
+
+    "Battery candles are all right" alone would seem to allow what the sentence before it forbids.
+    """
+    earlier = source.text[slice(*before)]
+    if form_of(question) == "verdict" and _REFUSES.search(earlier) and not _REFUSES.search(quote):
+        return True
+    return bool(_POINTS_BACK.match(quote) and _adds(missing, source, before)) or _has_rest(question, missing, earlier)
 
 
 def remedy_behind(question: str, quote: str, source: Source) -> str | None:

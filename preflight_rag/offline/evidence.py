@@ -485,7 +485,9 @@ def nearest_quotes(
     bearing = _of_few(candidates, fit) if len(read) <= most else _bearing(candidates, fit)
     for item in bearing:
         n, text = item.sentence.n, item.sentence.text
-        is_full = sum(number == n for number, _ in nearest) >= MOST_OF_PASSAGE
+        # Rows of one table that are as near as each other are not told apart.
+        shown = [quote for number, quote in nearest if number == n]
+        is_full = len(shown) >= MOST_OF_PASSAGE and not all(map(is_row, [text, *shown]))
         if not is_full and not _is_shown(text, [shown for _, shown in nearest]):
             nearest.append((n, text))
     return nearest[:most]
@@ -510,7 +512,12 @@ def joined_quotes(quotes: Sequence[tuple[int, str]], sources: Mapping[int, Sourc
 
 
 def _joined(text: str, a: str, b: str) -> str:
-    """Return two parts of a text as one, if they overlap or have at most one line end between them; else ""."""
+    """Return two parts of a text as one, if they overlap or have at most one line end between them; else "".
+
+    Rows stay apart: joined they would be read as one line.
+    """
+    if is_row(a) or is_row(b):
+        return ""
     spans = [locate(part, text) for part in (a, b)]
     located = sorted(span for span in spans if span)
     if len(located) < 2:

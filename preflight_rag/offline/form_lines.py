@@ -28,6 +28,8 @@ from preflight_rag.text.words import words
 
 MOST_FIELDS = 3
 """Fields that are shown; a guess, as of other quotes."""
+MOST_ALIKE = 10
+"""Most rows that are shown where a question names their columns alone; a guess."""
 LONGEST_FIELD = 160
 """Characters of a line that is a field; longer ones are prose. A guess."""
 MOST_WORDS = 14
@@ -134,7 +136,35 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
         return []
     kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
     shown = [(n, text) for text, n in reversed(kept.items())]
+    if rows := _rows_of_columns(named, scored, best, asked, needed):
+        return rows
     return [*shown, *_of_other_documents(scored, best, asked, needed)][:MOST_FIELDS]
+
+
+def _rows_of_columns(
+    named: Sequence[_Field],
+    scored: Sequence[tuple[float, _Field]],
+    best: float,
+    asked: frozenset[str],
+    needed: frozenset[str],
+) -> list[tuple[int, str]]:
+    """Return all rows of the best row's table, if a question names its columns alone: "the dates and speakers".
+
+    One of them would seem to be the answer, as it is shorter than the others. Empty if its cells have a word of the
+    question, or if they are many.
+    """
+    first = next((field for worth, field in scored if worth == best), None)
+    row = parse_row(first.text) if first and is_row(first.text) else None
+    if first is None or row is None or asked & _terms(" ".join(cell.text for cell in row.cells)):
+        return []
+    columns = [cell.column for cell in row.cells]
+    own = _matches(first, asked, needed)
+    alike = []
+    for field in named:
+        other = parse_row(field.text) if field.source is first.source and is_row(field.text) else None
+        if other and [cell.column for cell in other.cells] == columns and _matches(field, asked, needed) == own:
+            alike.append((field.source.n, field.text))
+    return alike if 1 < len(alike) <= MOST_ALIKE else []
 
 
 def _of_other_documents(

@@ -136,7 +136,8 @@ def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str
             return _best(found)
     if whole := _rows_with_all_words(question, sources):
         return whole
-    named = _best([(_named_cells(question, line.text), line) for line in lines])
+    scored = [(worth, line) for line in lines if (worth := _named_cells(question, line.text))]
+    named = _best(_with_most_first(question, scored))
     about = _about_names(question, lines) if named else []
     # "Caretaker: Fax" has a word of the question as a cell, and is not about the person that the question names.
     return (
@@ -414,6 +415,21 @@ def _best(found: Sequence[tuple[float, PassageLine]]) -> list[tuple[int, str]]:
         if worth == most:
             kept.setdefault(line.text, line.n)
     return [(n, text) for text, n in kept.items()][:MOST_LINES]
+
+
+def _with_most_first(question: str, rows: Sequence[tuple[float, PassageLine]]) -> Sequence[tuple[float, PassageLine]]:
+    """Return scored rows, those with the most of a question's words in their cells first.
+
+    All buttons of a list have the cell "Button, …", and one of them "Button, fire brigade".
+    """
+    asked = frozenset(words(question)) - STOP_WORDS
+
+    def shared(scored: tuple[float, PassageLine]) -> int:
+        """Return how many of the question's words the cells of a row have."""
+        row = parse_row(scored[1].text)
+        return len(asked & frozenset(words(" ".join(cell.text for cell in row.cells)))) if row else 0
+
+    return sorted(rows, key=lambda scored: -shared(scored))
 
 
 def _named_cells(question: str, line: str) -> float:

@@ -362,6 +362,12 @@ def plain_stands(route: str, kept: str) -> Escalation:
     return {"from": route, "to": kept, "reason": f"{failed}; the answer of before stands"}
 
 
+def nearest_passages(to: str) -> Escalation:
+    """Return the silent escalation from groups whose answers are too uncertain to the passages nearest in meaning."""
+    reason = "no answer of a group is sure enough for a claim; the sentences nearest to the question are shown"
+    return {"from": "corg", "to": to, "reason": reason, "silent": True}
+
+
 def fallback_note(escalations: Sequence[Escalation]) -> str:
     """Return a sentence about a route that gave no result; "" if the turn ended on its chosen route."""
     last = escalations[-1] if escalations else None

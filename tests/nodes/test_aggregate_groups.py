@@ -8,6 +8,7 @@ from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import Draft, Source
+from preflight_rag.state.schema import EntryState
 from preflight_rag.text.headers import CLOSEST, SEVERAL, VERSIONS
 
 WORDS = {1: "One of them.", 2: "Two of them."}
@@ -64,21 +65,25 @@ def unsure(group, *ranks):
     return {**draft(group, ranks[0], text), "ranks": list(ranks), "quotes": [(n, WORDS[n]) for n in ranks]}
 
 
-async def test_answers_that_are_not_sure_stand_as_what_the_documents_say(aggregated):
+async def test_where_no_answer_is_sure_all_passages_are_read_again(aggregated):
+    """What a group's answer stands in is often not what is nearest to the question."""
     update = await aggregated(unsure(1, 1, 2), claims=False)
-    assert update["draft"]["text"] == f"{SEVERAL}\n\n**E1**: “One of them.” [1]\n\n**E2**: “Two of them.” [2]"
-    assert (update["draft"]["claims"], update["draft"]["short"], update["draft"]["confidence"]) == (False, "", None)
-    assert [(entry["entity"], entry["answer"]) for entry in update["entries"]] == [
-        ("E1", "One of them."),
-        ("E2", "Two of them."),
-    ]
-    assert update["onward"] == "cite"
+    assert (update["onward"], update["partitions"], update["entries"]) == ("answer_plain", [[1, 2, 3, 4]], [])
+    (step,) = update["escalations"]
+    assert (step["from"], step["to"], step["silent"]) == ("corg", "plain", True)
+    assert "draft" not in update
 
 
-async def test_one_answer_is_no_comparison(aggregated):
-    update = await aggregated(unsure(1, 1), claims=False)
-    assert update["draft"]["text"] == f"{CLOSEST}\n\n**E1**: “One of them.” [1]"
-    assert (update["entries"], update["draft"]["claims"]) == ([], False)
+def test_answers_that_are_not_sure_stand_with_their_subjects():
+    sources = {n: Source(n, f"p{n}", "", text) for n, text in {1: "One of them.", 2: "Two of them."}.items()}
+    drafted = Draft("", ((1, "One of them."), (2, "Two of them.")))
+    entries = [EntryState(entity=f"E{n}", descriptor=None, answer="", ranks=[n]) for n in sources]
+    made, shown = as_evidence("How many?", drafted, entries, sources)
+    assert made.text == f"{SEVERAL}\n\n**E1**: “One of them.” [1]\n\n**E2**: “Two of them.” [2]"
+    assert (made.claims, made.short, made.confidence) == (False, "", None)
+    assert [(entry["entity"], entry["answer"]) for entry in shown] == [("E1", "One of them."), ("E2", "Two of them.")]
+    alone, shown = as_evidence("How many?", Draft("", ((1, "One of them."),)), entries, sources)
+    assert (alone.text, shown) == (f"{CLOSEST}\n\n**E1**: “One of them.” [1]", [])
 
 
 def test_evidence_without_words_to_quote_is_nothing():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour
+from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour, with_steps
 from preflight_rag.state.reading import Source
 from preflight_rag.text.quotes import plain
 
@@ -180,3 +180,29 @@ def test_a_remedy_is_found_further_below(text, remedy):
     source = Source(1, "a", "Pumps", text)
     assert remedy_behind(FIX, LEAKS, source) == remedy
     assert remedy_behind("Where does the pump leak?", LEAKS, source) is None
+
+
+def test_a_permission_is_shown_with_the_refusal_before_it():
+    refused, allowed = "I am afraid they may not: naked flames are a risk.", "Battery candles are quite all right."
+    asked = "Can we light candles in the hall?"
+    assert quote_of(f"{refused} {allowed}", allowed, asked) == f"{refused} {allowed}"
+    assert quote_of(f"The hall is warm. {allowed}", allowed, asked) == allowed
+    assert quote_of(f"{refused}\n\n{allowed}", allowed, asked) == allowed, "another paragraph is about something else"
+    assert quote_of(f"{refused} {allowed}", allowed, "Which candles are in the hall?") == allowed
+
+
+STEPS = "1. Tack it to cotton.\n2. Soak it for an hour;\n   change the water.\n3. Pat, do not wring."
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "quote", "shown"),
+    [
+        ("How do I wash lace?", f"Old lace\n\n{STEPS}\n\nThe shop is open.", "Soak it for an hour;", STEPS),
+        ("What should I do with the lace?", STEPS, "Tack it to cotton.", STEPS),
+        ("Which cotton is used?", STEPS, "Tack it to cotton.", "Tack it to cotton."),
+        ("How do I wash lace?", f"{STEPS}\n\nThe shop is open.", "The shop is open.", "The shop is open."),
+        ("How do I wash lace?", "1. Tack it to cotton.\n\nMore below.", "Tack it to cotton.", "Tack it to cotton."),
+    ],
+)
+def test_how_something_is_done_is_shown_with_all_steps(question, text, quote, shown):
+    assert with_steps(question, quote, Source(1, "a", "Lace", text)) == shown

@@ -280,3 +280,10 @@ def test_a_field_of_a_table_is_no_way_to_do_something(tmp_path) -> None:
         app.ingest([tmp_path / "rescue.md"])
         answer = app.ask("How do I start the engine when it is cold?").answer
     assert "With a cold engine pull out the choke." in answer.split("\n\n")[1]
+
+
+def test_rows_below_each_other_stay_apart():
+    """On one line they would be read as one row."""
+    rows = "Section: A | Excess: £500\nSection: B | Excess: £250"
+    quotes = [(1, row) for row in rows.split("\n")]
+    assert joined_quotes(quotes, {1: Source(1, "p", "", rows)}) == quotes

@@ -128,3 +128,14 @@ def test_same_row_of_another_price_list_is_shown_beside_the_shorter_one() -> Non
 def test_what_a_mail_quotes_is_no_field() -> None:
     mail = Source(1, "m", "Re: Price", "Somebody wrote: It says 19 pounds for the ear tag.", "m.eml", document_id="m")
     assert named_fields("How much is the ear tag?", [mail]) == []
+
+
+def test_columns_alone_name_all_rows_of_their_table() -> None:
+    rows = [
+        "Date: 16 October | Speaker: Lieve Maes | Subject: How lace is dated",
+        "Date: 20 November | Speaker: Lionel Yeo | Subject: Fire brigades",
+        "Date: 19 February | Speaker: Ursula Finch | Subject: Buttons",
+    ]
+    talks = Source(1, "p", "Newsletter", "\n".join(["Winter talks", *rows]), document_id="d")
+    assert named_fields("What are the dates and speakers of the winter talks?", [talks]) == [(1, row) for row in rows]
+    assert named_fields("What is the date of the winter talk on buttons?", [talks]) == [(1, rows[2])]

@@ -153,3 +153,9 @@ def test_rows_of_the_named_table_with_another_word_of_the_question_go_before_oth
     assert named_lines(question, [wrecks]) == [(1, anchor), (1, ship)]
     assert named_lines("What is the depth of the anchor lost in the harbour?", [wrecks]) == []
     assert named_lines("What is the colour of the anchors lost in the wreck list?", [wrecks]) == []
+
+
+def test_of_rows_with_a_named_cell_the_one_with_most_words_comes_first() -> None:
+    rows = ["No: 1 | Object: Button, livery | Location: C5", "No: 2 | Object: Button, fire brigade | Location: C12"]
+    listed = Source(1, "p", "Inventory", "\n".join(rows))
+    assert named_lines("Where is the fire brigade button kept?", [listed]) == [(1, rows[1]), (1, rows[0])]
