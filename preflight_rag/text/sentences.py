@@ -34,6 +34,12 @@ _DAY_BEGUN = re.compile(
     r"|December)$"
 )
 _YEAR_AHEAD = re.compile(r"\s*(?:19|20)\d\d\b")
+_NUMBER_OPENS = re.compile(r"\s{0,40}[£$€]?\d{1,3}(?:,?\d{3})*,? \(?(?:[a-z]{2}|[A-Z][a-z]{2})")
+"""A line that begins with a bare number and a word: "20 November, 27 children", "14 of them"; not "2. Tea", "10.15"."""
+_MOSTLY_WORDS = 0.5
+"""Least share of a line's words in small letters, if it is prose: titles and addresses have fewer. A guess."""
+_LETTERS = re.compile(r"[^\W\d_]+")
+_SENTENCE_ENDS = re.compile(r"[a-z)\d][.!?](?: |[\"'”’)]{0,2}$)")
 _ENTRY = re.compile(r"\s{0,40}[^\s:]{1,40}:\s")
 """What an entry of a list says something about: "v~xx.xx: the volume of a partial refuel"."""
 _WRAPPED_LINE = 40
@@ -193,9 +199,27 @@ def _is_wrapped(text: str, block: Span, start: int, line: str, *, is_filled: boo
         return False
     if _TERMINAL.search(last):
         return _abbreviation_continues(last, line.lstrip())
-    if is_filled or line.lstrip()[:1].islower():
+    if is_filled or line.lstrip()[:1].islower() or _CONTINUES.search(last) or _parts_name(last, line.lstrip()):
         return True
-    return _CONTINUES.search(last) is not None or _parts_name(last, line.lstrip())
+    return _number_continues(last, line)
+
+
+def _number_continues(last: str, line: str) -> bool:
+    """Return whether a line that begins with a bare number continues the prose of the line before it.
+
+    "Thank you. We should like to come on Thursday" goes on in "20 November, 27 children and five adults"; the next
+    entry of a list does not go on, nor does a title above it.
+    """
+    if not _NUMBER_OPENS.match(line) or _NUMBER_OPENS.match(last) or not last[-2:].isalpha():
+        return False
+    words = _LETTERS.findall(last)
+    if sum(word.islower() for word in words) < _MOSTLY_WORDS * len(words):
+        return False
+    ends = _SENTENCE_ENDS.search(line) is not None
+    if last.lstrip()[0].islower() or _SENTENCE_INSIDE.search(last):
+        return ends or len(line.strip()) >= _WRAPPED_LINE
+    # What may be a title goes on if its line was full, and if what is below ends a sentence.
+    return ends and len(last.strip()) + 1 + len(line.split(None, 1)[0]) >= len(line.strip())
 
 
 def _parts_name(last: str, line: str) -> bool:
