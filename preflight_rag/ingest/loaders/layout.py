@@ -22,6 +22,7 @@ _OPEN_END = re.compile(
     r"(?:,|\(|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|our|that|the|their|to|was|were|which|with|than))$",
     re.IGNORECASE,
 )
+_QUOTATION = re.compile(r"[\"“„«]\w")
 _NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _PARTED = re.compile(r"[^\W\d_]\u2010$")
@@ -99,7 +100,10 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
         full = width - len(line.split()[0]) if wrapped_at else _FULL_LINE * width
         separator = _separator(previous, line, width, full) if previous else None
         below = lines[index + 1] if index + 1 < len(lines) else ""
-        if separator == " " and _is_heading(previous, line, below, width):
+        if separator == " " and (
+            _is_heading(previous, line, below, width)
+            or _begins_quotation(line, previous, beside=(joined[-1][1], previous, below))
+        ):
             separator = None
         if separator is None:
             joined.append([indents[index], line])
@@ -119,6 +123,19 @@ def _is_heading(previous: str, line: str, below: str, width: float) -> bool:
     if not _TERMINAL.search(previous) or len(line) >= _HEADING * width or not line[-1].isalnum():
         return False
     return bool(below) and not below[0].islower() and bool(plain_headings(f"{line}\n{below}"))
+
+
+def _begins_quotation(line: str, previous: str, *, beside: Sequence[str]) -> bool:
+    """Return whether a line begins one of several quotations below each other, such as visitors' comments.
+
+    Args:
+        line: The line.
+        previous: The line before it, which ends a sentence or a remark in brackets.
+        beside: Lines of which one begins with a quotation mark, too; speech within a paragraph has none there.
+    """
+    if not _QUOTATION.match(line) or not (_TERMINAL.search(previous) or previous.endswith(")")):
+        return False
+    return any(map(_QUOTATION.match, beside))
 
 
 def is_table_row(line: str) -> bool:

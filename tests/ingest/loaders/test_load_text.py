@@ -96,6 +96,27 @@ def test_wrapped_lines_are_joined(tmp_path: Path) -> None:
     assert items == "- a list item\n- another one"
 
 
+def test_quotations_below_each_other_stay_apart() -> None:
+    comments = [
+        '"I came for the clocks and stayed for the tea and the cake."',
+        '"The lift is slow. I took the stairs, and then some more."',
+        '"Why is the garden closed?" (four people, in other words)',
+        '"My son (9) says that he wants to live here in the tower,',
+        'with the bats."',
+    ]
+    joined = f"{comments[3]} {comments[4]}"
+    assert paragraphs(comments, vocabulary(comments)) == [*comments[:3], joined]
+
+
+def test_speech_within_a_wrapped_paragraph_is_joined() -> None:
+    lines = [
+        "The keeper opened the door of the tower and looked out.",
+        '"Nobody is here," he said to the dog, which went back to',
+        "sleep. The night was long and the wind did not let up.",
+    ]
+    assert paragraphs(lines, vocabulary(lines)) == [" ".join(lines)]
+
+
 def test_wrapped_items_of_nested_lists_are_joined(tmp_path: Path) -> None:
     path = tmp_path / "rules.txt"
     path.write_text(
