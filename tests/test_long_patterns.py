@@ -294,6 +294,7 @@ EXAMPLES = [
     ("ingest.loaders.mail._STUB", "View this mail in your browser.", "The bill was 860 crowns."),
     ("ingest.loaders.mail_quotes._WROTE", "Am 3. März schrieb Jon Vale:", "Jon Vale asked:"),
     ("ingest.loaders.mail_quotes._ADDRESS", "Jon Vale <jon@example.org>", "Jon Vale @ the harbour"),
+    ("ingest.loaders.mail_quotes._DAY", "On Aug 19, 2025 Jon Vale wrote:", "In 2019 Jon Vale wrote:", "search"),
     ("ingest.loaders.mail_quotes._BEFORE_A_NAME", ", Jon Vale", "Jon Vale", "match"),
     ("ingest.loaders.pdf_tables._FIELD_OF_LETTER", "Bill to: Havna Hotell", "Table 3: bills to settle", "match"),
     ("ingest.loaders.running_lines._OF_PART", "CHAPTER 1. THE LOCKS", "THE LOCKS OF CHAPTER ONE"),

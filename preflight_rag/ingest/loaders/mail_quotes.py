@@ -33,6 +33,8 @@ _WROTE = re.compile(
 )
 _ADDRESS = re.compile(r"[<(\[]{0,3}(?:mailto:)?[\w.+'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}[>)\]]{0,3}")
 _TIME = re.compile(r"\d{1,2}[:.h]\d{2}")
+_DAY = re.compile(r"\b\d{1,2}\b[^\n]{1,40}\b(?:19|20)\d\d\b|\b(?:19|20)\d\d[-./]\d{1,2}[-./]\d")
+"""A day with its year: "19 Aug 2025", "Aug 19, 2025", "2025-08-19"; "In 2019" is none."""
 _BEFORE_A_NAME = re.compile(
     r"(?:[\W_]|(?:am|pm|a\.m|p\.m|uhr|utc|gmt|cet|cest|est|edt|pst|pdt|odesílatel|heeft|at|h|g|г|р|в|от|on|le|el|em|il|"
     r"op|den|dne|kl|um|à|a)(?=\W|$))+",
@@ -116,14 +118,15 @@ def _read(lines: Sequence[str], writer: str, found: MailText, depth: int) -> Non
             found.quoted += 1
             _read(lines[end:], name, found, depth + 1)
             return
-        introduced = _introduction(lines, at) if depth < DEEPEST else None
+        opens = writer == UNKNOWN_WRITER and not any(each.strip() for each in lines[:at])
+        introduced = _introduction(lines, at, opens_quote=opens) if depth < DEEPEST else None
         if introduced is not None:
             name, end = introduced
             flush()
             found._blocks.append(one_line(" ".join(lines[at:end])))
             below = next((each for each in lines[end:] if each.strip()), "")
             if not _MARK.match(below):
-                found.quoted += 1
+                found.quoted += 0 if opens else 1
                 _read(lines[end:], name, found, depth + 1)
                 return
             named = following = name
@@ -160,8 +163,14 @@ def _says_something(sentence: str, writer: str) -> bool:
     return not set(_WORD.findall(writer.casefold())).issuperset(_WORD.findall(sentence.casefold()))
 
 
-def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return `(writer, next line)` for a line such as "On Monday, Anna wrote:", which may be wrapped; else None."""
+def _introduction(lines: Sequence[str], at: int, *, opens_quote: bool = False) -> tuple[str, int] | None:
+    """Return `(writer, next line)` for a line such as "On Monday, Anna wrote:", which may be wrapped; else None.
+
+    Args:
+        lines: The lines of one level of quotation.
+        at: The line's place.
+        opens_quote: Whether a quoted part of an unknown writer begins with it: then it needs no more than a day.
+    """
     if not lines[at].strip():
         return None
     for end in range(at + 1, min(at + 4, len(lines) + 1)):
@@ -180,7 +189,10 @@ def _introduction(lines: Sequence[str], at: int) -> tuple[str, int] | None:
         verb = _WROTE.search(line) or (address if dated and _MARK.match(below) else None)  # Russian Gmail has no verb
         if verb is None or not below:
             return None
-        return (_writer(line, verb), end) if _MARK.match(below) or (address and dated) or _TIME.search(line) else None
+        writer = _writer(line, verb)
+        if _MARK.match(below) or (address and dated) or _TIME.search(line):
+            return writer, end
+        return (writer, end) if opens_quote and _DAY.search(line) and _is_name(writer) else None
     return None
 
 
@@ -206,6 +218,12 @@ def _writer(line: str, verb: re.Match[str]) -> str:
     if not any(char.isalpha() for char in name):
         return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN_WRITER
     return one_line(name)
+
+
+def _is_name(writer: str) -> bool:
+    """Return whether all that was read as a writer's name is one: "Ada van Dam"; "to us" and "the council" are not."""
+    words = writer.split()
+    return words[0][0].isupper() and words[-1][0].isupper()
 
 
 def _without_ending(name: str) -> str:

@@ -52,6 +52,24 @@ def test_the_writer_of_a_quoted_part(introduction: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "introduction",
+    ["On 3 Mar 2025 Jon Vale wrote:", "Am 3. März 2025 schrieb Jon Vale:", "On 2025-03-03, Jon Vale\n> wrote:"],
+)
+def test_the_writer_of_a_quoted_part_that_says_it_itself(introduction: str) -> None:
+    text = f"Hello,\n\nnoted.\n\n> {introduction}\n> {BILL}\n> We paid it.\n"
+    assert said(text) == [f"Jon Vale wrote: {BILL}", "Jon Vale wrote: We paid it."]
+    assert attributed(text).quoted == 1
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["In 2019 Jon Vale wrote:", "On 3 Mar 2025 the council wrote to us:", "This is of 3 Mar 2025.", "Jon Vale wrote:"],
+)
+def test_a_sentence_at_the_top_of_a_quoted_part_names_no_writer(first: str) -> None:
+    assert said(f"Hello,\n\nnoted.\n\n> {first}\n> {BILL}\n")[-1] == f"Somebody wrote: {BILL}"
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         "-----Original Message-----\nFrom: Jon Vale\nSent: Monday, 3 March 2025 08:12\nTo: Mira Holt\nSubject: Heating",
