@@ -589,6 +589,8 @@ EXAMPLES = [
     ("text.tables._AMOUNTS", "Fee (£)", "Friend"),
     ("text.tables._MEANINGS", "Meaning", "Price"),
     ("text.tables._CODES", "Day code", "Name"),
+    ("text.tables._YEAR", "2025-26 budget", "2024 visitors", "match"),
+    ("text.tables._OF_WHOLE", "Surplus / (deficit)", "Surplus stock", "match"),
     ("text.tables._DAY", "2024-07-01", "48.5", "fullmatch"),
     ("text.values._KIND_OF_DAY", "10 business days", "10 busy days"),
     ("text.values.DATE", "14 March 1879", "14 apples"),

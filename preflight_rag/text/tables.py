@@ -35,11 +35,24 @@ _NUMERIC = re.compile(r"[\W_]*\d[\d.,]*")
 _SIGN_BEFORE = re.compile(r"[$€£¥]|US\$|\(")
 _SIGN_BEHIND = re.compile(r"[)%]+|\) ?%")
 _NUMBERED = re.compile(r"(?:supplementary )?(?:table|tab\.?|exhibit|schedule) [\w.]*\.? *", re.IGNORECASE)
-_YEAR = re.compile(r"(?:\w+ ){0,3}(?:19|20)\d\d\W*$")
+_YEAR = re.compile(
+    r"(?:\w+ ){0,3}(?P<year>(?:19|20)\d\d)(?:[-–/](?P<to>(?:20)?\d\d)(?!\d))?"
+    r"(?: \(?(?:(?:revised|original|draft|final) )?(?:actuals?|budget(?:ed)?|forecast|outturn|estimated?|plan(?:ned)?"
+    r"|proposed|revised|approved|projected|audited))?\W*$",
+    re.IGNORECASE,
+)
+"""A name of a column by its year: "Year ended June 2024", "2024-25 actual"; "2024 visitors" may be a figure."""
 _DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?")
 """A cell with a day or a month, which may name a column: "2024-07-01", "1.7.2024"."""
 _LEAST_CLASSES = 2
 """Columns that are named by classes; one figure with "up to" is a value. A guess."""
+_TOTAL = re.compile(r"(?:sub-?)?totals?(?: (?:of|for))?\b", re.IGNORECASE)
+_OF_WHOLE = re.compile(
+    r"(?:grand|overall) totals?\b|net (?:income|profit|loss|result|total|position|balance)\b(?! per)|balance$"
+    r"|(?:net )?(?:surplus|deficit)(?=\W*$| ?[/(]| (?:or|for|before|after|carried)\b)",
+    re.IGNORECASE,
+)
+"""How a row begins that is of all sections above it: "Surplus / (deficit)", "Net income for the year"."""
 _DIGITS = re.compile(r"\d+")
 _LEAST_ALIKE = 2
 """Rows below the first one that show that it is like them."""
@@ -231,27 +244,49 @@ def table_lines(
     body = rows[header_rows:] or rows[:header_rows]
     body = _with_blank_marks(names, body, headings=headings)
     lines: list[str] = []
-    heading, unused = "", False
+    heading, unused, sections, is_first = "", False, 0, False
     for row, below in zip(body, [*body[1:], []], strict=True):
         distinct = {cell for cell in row if cell}
         if headings and len(distinct) == 1 and width > 1:
             (only,) = distinct
             if row[0] and len(only) <= LONGEST_NOTE and len({cell for cell in below if cell}) > 1:
                 lines += [heading] if unused else []
-                heading, unused = only.rstrip(" :"), True
+                heading, unused, is_first, sections = only.rstrip(" :"), True, True, sections + 1
             else:
                 lines.append(only)
             continue
         if indented and row[0] not in indented:
             lines += [heading] if unused else []
             heading = ""
-        unused = False
+        if sections > 1 and not is_first and _OF_WHOLE.match(row[0]):
+            heading = ""
+        ends_section = bool(heading) and not is_first and _is_total_of(row[0], heading)
+        unused = is_first = False
         label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
         alone = width == 2 and not any(names)  # a name and its value do not say to which heading they belong
         written = _row_lines(short if alone or since >= CAPTION_EVERY else number, *_joined(names, [label, *row[1:]]))
         since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
         lines += written
+        heading = "" if ends_section else heading
     return lines
+
+
+def _is_total_of(label: str, heading: str) -> bool:
+    """Return whether a row is the total of the section with a heading, behind which the section's rows end.
+
+    It says no more than that, or the heading's words: "Total income" below "INCOME". "Total cholesterol" below "Lipids"
+    is one of several figures.
+    """
+    total = _TOTAL.search(label)
+    if total is None:
+        return False
+    rest = f"{label[: total.start()]} {label[total.end() :]}"
+    return {*_stems(rest)} <= {*_stems(heading)}
+
+
+def _stems(text: str) -> list[str]:
+    """Return a text's words in small letters, without the s of a plural."""
+    return [word.removesuffix("s") for word in re.findall(r"[^\W\d_]+", text.casefold())]
 
 
 def _title_below(rows: Sequence[Sequence[str]]) -> int:
@@ -393,7 +428,7 @@ def _stacked_header(rows: list[list[str]]) -> tuple[list[list[str]], int]:
     """
     for count in range(2, min(MOST_HEADER_ROWS, len(rows) - 1) + 1):
         head = rows[:count]
-        if any(is_figure(cell) and not _YEAR.match(cell) for row in head for cell in row):
+        if any(is_figure(cell) and not _names_year(cell) for row in head for cell in row):
             return rows, 0
         if len({row[0] for row in head if row[0]}) > 1 or not rows[count][0]:
             continue
@@ -430,7 +465,7 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     named = [cell for cell in first[1:] if cell]
     naming = _day_columns(rows) | _class_columns(rows)
     if not named or any(
-        is_figure(cell) and not _YEAR.match(cell) and place not in naming for place, cell in enumerate(first)
+        is_figure(cell) and not _names_year(cell) and place not in naming for place, cell in enumerate(first)
     ):
         return 0
     if _is_like_those_below(first, below):
@@ -446,6 +481,12 @@ def _header_rows(rows: Sequence[Sequence[str]]) -> int:
     return int(len(named) * 3 >= 2 * (len(first) - 1) and len(set(named)) == len(named))
 
 
+def _names_year(cell: str) -> bool:
+    """Return whether a cell may name a column by a year, or by two that follow each other: "2024-07" is a month."""
+    match = _YEAR.match(cell)
+    return match is not None and (not match["to"] or int(match["to"]) % 100 == (int(match["year"]) + 1) % 100)
+
+
 def _is_like_those_below(first: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     """Return whether a first row is one of the others: its years stand above years, or "Lane 1" above "Lane 2"."""
     if len(below) < _LEAST_ALIKE:
@@ -455,8 +496,8 @@ def _is_like_those_below(first: Sequence[str], below: Sequence[Sequence[str]]) -
         others = list(filter(None, column))
         if not cell or len(others) < len(below):
             continue
-        if _YEAR.match(cell):
-            years.append(all(map(_YEAR.match, others)))
+        if _names_year(cell):
+            years.append(all(map(_names_year, others)))
         elif _DIGITS.search(cell) and {_DIGITS.sub("0", other) for other in others} == {_DIGITS.sub("0", cell)}:
             return True
     return bool(years) and all(years)

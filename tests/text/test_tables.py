@@ -11,6 +11,7 @@ from preflight_rag.text.tables import (
     INDENT,
     LONGEST_ROW,
     expand_spans,
+    header_rows,
     is_addressee,
     parse_row,
     short_caption,
@@ -59,6 +60,54 @@ def test_heading_is_part_of_the_labels_under_it() -> None:
         "Sex, Women | A: 12 | B: 13",
         "Age | A: 50 | B: 51",
     ]
+
+
+def test_section_ends_with_its_total_and_with_what_is_of_the_whole() -> None:
+    grid = [
+        ["", "2031-32 actual", "2032-33 budget"],
+        ["INCOME", "", ""],
+        ["Rents", "410", "425"],
+        ["Total income", "410", "425"],
+        ["Brought from reserves", "15", "0"],
+        ["Costs:", "", ""],
+        ["Repairs", "390", "400"],
+        ["Surplus / (deficit)", "35", "25"],
+    ]
+    assert table_lines(grid) == [
+        "INCOME, Rents | 2031-32 actual: 410 | 2032-33 budget: 425",
+        "INCOME, Total income | 2031-32 actual: 410 | 2032-33 budget: 425",
+        "Brought from reserves | 2031-32 actual: 15 | 2032-33 budget: 0",
+        "Costs, Repairs | 2031-32 actual: 390 | 2032-33 budget: 400",
+        "Surplus / (deficit) | 2031-32 actual: 35 | 2032-33 budget: 25",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heading", "labels"),
+    [
+        ("Lipids", ["Triglycerides", "Total cholesterol", "HDL"]),  # one of several figures
+        ("Beds", ["Total", "Single", "Double"]),  # of which the rows below it are parts
+        ("Stock", ["Chisels", "Surplus stock", "Mallets"]),
+        ("Operating activities", ["Net income", "Depreciation", "Interest"]),  # what the section begins with
+    ],
+)
+def test_section_goes_on_behind_other_rows(heading: str, labels: list[str]) -> None:
+    grid = [["", "May", "June"], ["Hall", "", ""], ["Chairs", "4", "5"], [heading, "", ""]]
+    lines = table_lines([*grid, *([label, "7", "8"] for label in labels)])
+    assert lines[1:] == [f"{heading}, {label} | May: 7 | June: 8" for label in labels]
+
+
+@pytest.mark.parametrize(
+    ("first", "count"),
+    [
+        (["", "2024-25 actual", "2025-26 budget"], 1),
+        (["", "2024/2025", "2025/2026 (forecast)"], 1),
+        (["Hall", "2024 visitors", "2025 visitors"], 0),
+        (["Hall", "2024-07", "2024-09"], 0),
+    ],
+)
+def test_years_name_columns(first: list[str], count: int) -> None:
+    assert header_rows([first, ["Admissions", "61,240", "68,000"], ["Shop", "22,815", "24,000"]]) == count
 
 
 def test_second_column_named_as_an_amount_has_a_header_although_some_cells_are_words() -> None:

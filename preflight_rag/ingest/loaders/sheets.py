@@ -125,7 +125,7 @@ def _add_table(parts: Parts, caption: str, table: _Block, above: _Above) -> _Abo
         # Two rows of two cells are names and values: what else would be one value under one name.
         header = 0 if len(rows) == 2 and len(rows[0]) == 2 else None
         above = _Above()
-        if count == 1 and all(table.rows[0]):
+        if count == 1 and all(table.rows[0][1:]):  # the corner above the labels may be blank
             body = table.rows[1:]
             figures = {
                 place

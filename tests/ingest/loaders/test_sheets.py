@@ -83,6 +83,20 @@ def test_what_goes_on_below_a_blank_row_keeps_the_names_of_the_columns(tmp_path:
     assert "Branch: Printed by" not in text
 
 
+def test_sections_below_blank_rows_keep_the_names_of_columns_with_a_blank_corner(tmp_path: Path) -> None:
+    rows = [
+        (None, "2031-32 actual", "2032-33 budget"),
+        ("Rents", 410, 425),
+        ("Donations", 30, 20),
+        (),
+        ("Costs", None, None),
+        ("Repairs", 390, 400),
+        ("Insurance", 12, 14),
+    ]
+    lines = workbook(tmp_path / "a.xlsx", "Sheet1", rows)
+    assert "Insurance | 2031-32 actual: 12 | 2032-33 budget: 14" in lines
+
+
 @pytest.mark.parametrize("by_format", [True, False])
 def test_rows_under_a_subtotal_are_called_by_it(tmp_path: Path, by_format: bool) -> None:
     rows = [(0, "North", 30), (1, "Ried", 10), (2, "Yard", 6), (1, "Perg", 20), (0, "South", 5), (1, "Linz", 5)]
