@@ -582,6 +582,7 @@ EXAMPLES = [
     ("text.sentences._EAST_ASIAN_ITEM", "第一条 本は八冊まで", "边创办，最盛的时候有六百名工人。", "match"),
     ("text.size_classes._CLASS", "10-25 kg", "£10", "fullmatch"),
     ("text.size_classes._ASKED", "a dog of 30 kg", "on 30 May-day"),
+    ("text.sentences._NUMBER_OPENS", "20 November, 27 children", "1 You can find more", "match"),
     ("text.tables._FIELD", "Bill to: Eisenau Ltd", "Billing: 2024"),
     ("text.tables._STREET", "14 Ludlow Road", "12 Months Rent", "fullmatch"),
     ("text.tables._OF_CAPTION", "Room Rents", "Eisenau Ltd"),

@@ -34,8 +34,12 @@ _DAY_BEGUN = re.compile(
     r"|December)$"
 )
 _YEAR_AHEAD = re.compile(r"\s*(?:19|20)\d\d\b")
-_NUMBER_OPENS = re.compile(r"\s{0,40}[£$€]?\d{1,3}(?:,?\d{3})*,? \(?(?:[a-z]{2}|[A-Z][a-z]{2})")
-"""A line that begins with a bare number and a word: "20 November, 27 children", "14 of them"; not "2. Tea", "10.15"."""
+_NUMBER_OPENS = re.compile(
+    r"\s{0,40}[£$€]?\d{1,3}(?:,?\d{3})*(?:, [A-Z]?[a-z]{2}| \(?[a-z]{2}[a-z]*+(?! ?=)"
+    r"| (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b)"
+)
+"""A line that begins with a bare number and a word, or a month: "20 November, 27 children", "14 of them"; not "2. Tea",
+"10.15", nor a note or a heading: "1 You can find more", "2 Methods"."""
 _MOSTLY_WORDS = 0.5
 """Least share of a line's words in small letters, if it is prose: titles and addresses have fewer. A guess."""
 _LETTERS = re.compile(r"[^\W\d_]+")

@@ -47,6 +47,9 @@ _DAY = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\
 _LEAST_CLASSES = 2
 """Columns that are named by classes; one figure with "up to" is a value. A guess."""
 _TOTAL = re.compile(r"(?:sub-?)?totals?(?: (?:of|for))?\b", re.IGNORECASE)
+_ONLY_TOTAL = re.compile(r"(?:grand |sub-?)?totals?[ :]*", re.IGNORECASE)
+_COUNTS = re.compile(r"(?:(?:item|lot|ref|inv|cat)\.? )?(?:nos?\.?|number|nr\.?|#)", re.IGNORECASE)
+"""Names of a column that counts the rows: "No.", "Lot no.", "#"."""
 _OF_WHOLE = re.compile(
     r"(?:grand|overall) totals?\b|net (?:income|profit|loss|result|total|position|balance)\b(?! per)|balance$"
     r"|(?:net )?(?:surplus|deficit)(?=\W*$| ?[/(]| (?:or|for|before|after|carried)\b)",
@@ -264,7 +267,9 @@ def table_lines(
         unused = is_first = False
         label = f"{heading}, {row[0]}" if heading and row[0] else row[0] or heading
         alone = width == 2 and not any(names)  # a name and its value do not say to which heading they belong
-        written = _row_lines(short if alone or since >= CAPTION_EVERY else number, *_joined(names, [label, *row[1:]]))
+        # "Total" is the number of nothing.
+        own = ["", *names[1:]] if _COUNTS.fullmatch(names[0]) and _ONLY_TOTAL.fullmatch(row[0]) else names
+        written = _row_lines(short if alone or since >= CAPTION_EVERY else number, *_joined(own, [label, *row[1:]]))
         since = sum(map(len, written)) + (0 if since >= CAPTION_EVERY else since)
         lines += written
         heading = "" if ends_section else heading
@@ -363,21 +368,45 @@ def _ends_shortened(text: str) -> bool:
 
 
 def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[str]]:
-    """Return a table's grid from cells `(text, columns, rows)`, with the numbers of columns and rows they span."""
+    """Return a table's grid from cells `(text, columns, rows)`, with the numbers of columns and rows they span.
+
+    A cell is repeated in each of its places, but for the label of a row, see `is_wide_label`.
+    """
     taken: dict[tuple[int, int], str] = {}
+    wide: dict[int, int] = {}
     for y, row in enumerate(rows):
         x = 0
         for text, columns, deep in row:
             while (y, x) in taken:
                 x += 1
+            across = min(max(columns, 1), _MOST_COLUMNS)
+            if x == 0 and across > 1 and deep <= 1:
+                wide[y] = across
             for down in range(min(max(deep, 1), len(rows) - y)):
-                for right in range(min(max(columns, 1), _MOST_COLUMNS)):
+                for right in range(across):
                     taken.setdefault((y + down, x + right), text)
-            x += min(max(columns, 1), _MOST_COLUMNS)
+            x += across
     width = 1 + max((x for _, x in taken), default=-1)
-    return [[taken.get((y, x), "") for x in range(width)] for y in range(len(rows))]
+    grid = [[taken.get((y, x), "") for x in range(width)] for y in range(len(rows))]
+    for y, across in wide.items():
+        if is_wide_label(grid, y, 0, across):
+            grid[y][1:across] = [""] * (across - 1)
+    return grid
 
 
+def is_wide_label(grid: Sequence[Sequence[str]], at: int, start: int, end: int) -> bool:
+    """Return whether the cell over columns `start` to `end` of row `at` is a row's label and no name of columns.
+
+    Before its figures, "Total" says nothing of the second of its columns, which have texts of their own further up.
+    """
+    if any(grid[at][:start]) or is_figure(grid[at][start]) or not any(map(is_figure, grid[at][end:])):
+        return False
+    above = grid[max(0, at - _LABEL_REACH) : at]
+    return any(len({cell for cell in row[start:end] if cell}) > 1 for row in above)
+
+
+_LABEL_REACH = 100
+"""Rows above a label over several columns that are looked at for texts in them; a guess."""
 _MOST_COLUMNS = 200
 """Most columns that a cell may span; larger numbers are an error of the file. A guess."""
 

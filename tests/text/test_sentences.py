@@ -130,6 +130,10 @@ def test_wrapped_line_is_one_sentence(text: str) -> None:
             None,
         ),
         ("We met in May. All of it was agreed by those present\n12 Any other business", None),
+        (
+            "We met in May. All of it was agreed by those present\n1 You can find the names in the book of the hall.",
+            None,
+        ),
         ("We met in May. All of it was agreed by those present\n12. any other business was put off until June.", None),
         ("We met in May. The doors of the hall are open as follows\n10.15 coffee for all who are there by then.", None),
         ("We met in May. The takings of the year are as follows\n120 340 560", None),

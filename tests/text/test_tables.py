@@ -97,6 +97,33 @@ def test_section_goes_on_behind_other_rows(heading: str, labels: list[str]) -> N
     assert lines[1:] == [f"{heading}, {label} | May: 7 | June: 8" for label in labels]
 
 
+def test_label_over_several_columns_stands_once() -> None:
+    rows = [
+        [("Section", 1, 1), ("What is covered", 1, 1), ("Sum", 1, 1)],
+        [("A", 1, 1), ("Clocks", 1, 1), ("640", 1, 1)],
+        [("Premium with tax", 2, 1), ("73.18", 1, 1)],
+    ]
+    assert expand_spans(rows)[2] == ["Premium with tax", "", "73.18"]
+
+
+def test_name_and_value_over_several_columns_stand_in_each() -> None:
+    rows = [
+        [("Rates", 2, 1), ("Price", 1, 1)],  # the name of both columns
+        [("Day", 1, 1), ("Desk", 1, 1), ("Gallery", 1, 1)],
+        [("Monday", 1, 1), ("CLOSED", 2, 1)],
+    ]
+    assert expand_spans(rows) == [
+        ["Rates", "Rates", "Price"],
+        ["Day", "Desk", "Gallery"],
+        ["Monday", "CLOSED", "CLOSED"],
+    ]
+
+
+def test_total_below_numbers_has_no_number() -> None:
+    grid = [["No.", "Object", "Value"], ["1", "Clock", "30"], ["2", "Bell", "21"], ["Total", "", "51"]]
+    assert table_lines(grid, header_rows=1)[-1] == "Total | Value: 51"
+
+
 @pytest.mark.parametrize(
     ("first", "count"),
     [

@@ -24,7 +24,7 @@ from preflight_rag.ingest.loaders.xml import core_properties, local, parse_xml
 from preflight_rag.state.errors import DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.legends import raised_behind
-from preflight_rag.text.tables import INDENT
+from preflight_rag.text.tables import INDENT, is_wide_label
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -267,7 +267,7 @@ def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
-    """Return a sheet's cells as displayed; a merged cell is repeated in each of its places."""
+    """Return a sheet's cells as displayed; a merged cell is repeated in each of its places, unless it is a label."""
     rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
     for cells, row in zip(sheet, rows, strict=False) if hasattr(sheet, "merged_cells") else ():
         _indent(cells, row)
@@ -279,6 +279,8 @@ def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
         if top > len(rows) or left > len(rows[top - 1]):
             continue
         text = rows[top - 1][left - 1]
+        if top == bottom and right > left and is_wide_label(rows, top - 1, left - 1, right):
+            continue
         for row in rows[top - 1 : bottom]:
             row[left - 1 : right] = [text] * len(row[left - 1 : right])
     return rows

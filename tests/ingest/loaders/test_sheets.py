@@ -49,6 +49,12 @@ def test_a_label_over_several_rows_stands_in_each(tmp_path: Path) -> None:
     assert "Wing: East | Room: Maple | Price: 84" in lines
 
 
+def test_a_label_over_several_columns_stands_once(tmp_path: Path) -> None:
+    rows = [("Wing", "Room", "Price"), ("East", "Larch", 81), ("West", "Birch", 77), ("All of them", None, 158)]
+    lines = workbook(tmp_path / "a.xlsx", "Rooms", rows, ("A4:B4",))
+    assert "Wing: All of them | Price: 158" in lines
+
+
 def test_tables_beside_each_other_are_two(tmp_path: Path) -> None:
     rows = [
         ("Tool", "Shelf", "Count", None, "Supplier", "Town", "Discount"),
