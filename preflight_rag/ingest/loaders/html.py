@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +17,7 @@ from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_lin
 from preflight_rag.ingest.loaders.files import read_bytes
 from preflight_rag.ingest.loaders.nested_lists import DEEPEST, LONGEST_PARENT, item_with_parents
 from preflight_rag.ingest.loaders.page_boxes import is_announced, make_paragraphs, open_boxes, says_its_address
-from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content
+from preflight_rag.ingest.loaders.page_parts import squash, with_lost_content, without_menus
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.text_tables import with_rows
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, parse_xml
@@ -100,6 +100,10 @@ _LETTERS = 26
 _COPYRIGHT = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
 _FOOT_PARTS = re.compile(r"\s[·•|]\s")
 """Between the parts of a footer's line, each of which states something by itself: "Imprint · Updated on 7 April"."""
+_FOOT = re.compile(r"(?:page-?|site-?|mail-?)?foot(?:er)?", re.IGNORECASE)
+_MAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}\.\w")
+_FOOT_WORDS = 5
+"""Words of a footer's sentence without a figure; a guess. "Follow us!" and "Questions? Write to a@b.org" have fewer."""
 _MOST_FOOTERS = 20
 """Footers of a page, or of its parts, that are read; a guess."""
 _LONGEST_FOOT = 300
@@ -193,7 +197,7 @@ def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     if _describe_pictures(soup, report) or tables or changed:
         page = str(soup)
     address = _canonical(soup)
-    text = _with_footers(_main_text(page, soup), soup)
+    text = _with_footers(without_menus(_main_text(page, soup), soup), soup)
     _count_tables(tables, text, report)
     yield file_document(
         path,
@@ -1019,22 +1023,38 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
 
 
 def _with_footers(text: str, soup: BeautifulSoup) -> str:
-    """Return a page's text with the lines of its footers that state a figure or a date: "Updated 7 April by Ann".
+    """Return a page's text with the lines of its footers that state something: "Updated 7 April by Ann".
 
     What is only a link, and who has the copyright, is left out with the rest of a footer.
     """
     known = frozenset(one_line(line) for line in text.split("\n"))
+    written = squash(text)
     lines: dict[str, None] = {}
-    for footer in soup.find_all("footer", limit=_MOST_FOOTERS):
-        if footer.find_parent(["footer", "template"]) is not None:
+    for footer in soup.find_all(_is_footer, limit=_MOST_FOOTERS):
+        if footer.find_parent("template") is not None or footer.find_parent(_is_footer) is not None:
             continue
         links = frozenset(one_line(link.get_text(" ")) for link in footer.find_all("a"))
         for line in _visible_text(_parsed(footer.decode_contents())).split("\n"):
             for own in map(one_line, [line] if one_line(line) in links else _FOOT_PARTS.split(line)):
-                states = any(map(str.isdigit, own)) and not _COPYRIGHT.search(own)
-                if states and own not in links and own not in known and len(own) <= _LONGEST_FOOT:
+                is_known = own in known or (footer.name != "footer" and squash(own) in written)
+                if _states(own, links) and own not in links and not is_known and len(own) <= _LONGEST_FOOT:
                     lines[own] = None
     return "\n\n".join([text, *lines]) if text else "\n".join(lines)
+
+
+def _is_footer(element: Tag) -> bool:
+    """Return whether an element is a footer by its tag, or by its class or id."""
+    names = (*(element.get("class") or ()), element.get("id")) if element.name == "div" else ()
+    return element.name == "footer" or any(_FOOT.fullmatch(str(name)) for name in names)
+
+
+def _states(line: str, links: Collection[str]) -> bool:
+    """Return whether a footer's line states something: a figure, a sentence without a link, or where to write to."""
+    if _COPYRIGHT.search(line):
+        return False
+    is_sentence = line.endswith((".", "!", "?")) and not any(link in line for link in links if link)
+    says = is_sentence or _MAIL.search(line) is not None
+    return any(map(str.isdigit, line)) or (says and len(line.split()) >= _FOOT_WORDS)
 
 
 def _table_row(line: str) -> str:

@@ -61,6 +61,9 @@ _LONG_SENTENCE = 40
 """Letters and digits of a sentence in an element that lays out a page; a guess. Slogans have fewer."""
 SENTENCE_END = re.compile(r"[.:;!?][\"'”’)\]]?$")
 _SENTENCE_WITHIN = re.compile(r"[a-z]{2}[.!?][\"'”’)\]]? (?=[A-Z])")
+_MENU = re.compile(r"[^|·•›»\n]{1,40}+(?:[|·•›»][^|·•›»\n]{1,40}+){1,30}")
+"""A line of parts of a few words with signs between them."""
+_BETWEEN_LINKS = re.compile(r"[|·•›»]")
 _CAPTION_WORDS = 4
 _CAPTION_FIGURES = 2
 """Words of a caption that says something, or of one with digits in them; one such word numbers the picture. Guesses."""
@@ -130,6 +133,25 @@ def with_lost_content(extract: str, soup: BeautifulSoup) -> str:
         found += [lines[number]] if number >= 0 else []
         found += following.get(number, [])
     return "\n".join(found)
+
+
+def without_menus(text: str, soup: BeautifulSoup) -> str:
+    """Return a page's text without its lines of links with signs between them: "Home | Visit | Friends".
+
+    Such a line reads like a row of a table; rows of the page's tables are no links any more.
+    """
+    lines = text.split("\n")
+    if not any(map(_MENU.fullmatch, lines)):
+        return text
+    linked = {block.squashed for block in _blocks(soup) if block.links == len(block.squashed)}
+    links = frozenset(squash(link.get_text()) for link in soup.find_all("a", href=True))
+    return "\n".join(line for line in lines if not (squash(line) in linked and _is_menu(line, links)))
+
+
+def _is_menu(line: str, links: frozenset[str]) -> bool:
+    """Return whether a line consists of several links; a title with a sign in it is one."""
+    is_parted = _MENU.fullmatch(line) is not None and squash(line) not in links
+    return is_parted and links.issuperset(map(squash, _BETWEEN_LINKS.split(line)))
 
 
 def _blocks(soup: BeautifulSoup) -> list[_Block]:

@@ -46,6 +46,41 @@ def test_a_footer_keeps_the_lines_that_state_something(tmp_path: Path) -> None:
     assert not any(word in text for word in ("© 2025", "Top 10", "Follow us", "Part 1"))
 
 
+@pytest.mark.parametrize(
+    "foot", ["<footer>{}</footer>", "<div class='footer'>{}</div>", "<div id='page-footer'>{}</div>"]
+)
+def test_a_footer_keeps_its_sentences_and_drops_those_that_are_links(tmp_path: Path, foot: str) -> None:
+    path = tmp_path / "a.html"
+    inner = (
+        "<p>To leave the list write to friends@example.org</p><p>The yard is shut in a storm.</p>"
+        "<p><a href='/h'>Help us</a> to write more pages of this.</p><p>Follow us!</p><p>All rights reserved by us.</p>"
+    )
+    paragraphs = "".join(PARAGRAPH.format(n=n) for n in range(9))
+    path.write_text(f"<html><body><h1>The mill</h1>{paragraphs}{foot.format(inner)}</body></html>")
+    text = load_one(path).text
+    assert text.endswith("To leave the list write to friends@example.org\n\nThe yard is shut in a storm.")
+    assert not any(words in text for words in ("Help us", "Follow us", "rights"))
+
+
+def test_a_footers_line_without_an_element_of_its_own_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    paragraphs = "".join(f"<h2>Part {n}</h2>{PARAGRAPH.format(n=n)}" for n in range(9))
+    foot = "<div class='foot'>To leave the list write to friends@example.org</div>"
+    path.write_text(f"<html><body><h1>The mill</h1>{paragraphs}{foot}</body></html>")
+    assert load_one(path).text.count("To leave the list write to friends@example.org") == 1
+
+
+def test_a_line_of_links_is_left_out_and_a_row_of_words_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.html"
+    menu = "<div class='nav'><a href='/'>Home</a> | <a href='/visit'>Visit</a> | <a href='/f'>Friends</a></div>"
+    title = "<p><a href='/m'>The mill | Its history</a></p><p>Spring | Autumn</p>"
+    paragraphs = "".join(PARAGRAPH.format(n=n) for n in range(9))
+    path.write_text(f"<html><body>{menu}<h1>The mill</h1>{paragraphs}{title}{paragraphs}</body></html>")
+    lines = load_one(path).text.split("\n")
+    assert "Home | Visit | Friends" not in lines
+    assert "Spring | Autumn" in lines
+
+
 def test_lines_that_are_indented_in_the_source_are_no_lines_of_the_page(tmp_path: Path) -> None:
     path = tmp_path / "a.html"
     wrapped = (
