@@ -372,6 +372,7 @@ EXAMPLES = [
     ("offline.found_answers._PART_OF_NAME", "Inc.", "SR 520 bridge"),
     ("offline.found_answers._FIGURE", "for twelve weeks", "for some weeks"),
     ("offline.later_changes._CHANGE", "The trip has to move to Thursday.", "They danced to music."),
+    ("offline.later_changes._HAS_DATE", "It is on 3.5. at noon.", "It costs 8,900 pounds."),
     ("offline.later_changes._HAS_DATE", "It is on Thursday.", "It is on the thirsty day."),
     ("offline.later_changes._CHANGE", "We leave ten minutes earlier.", "He left earlier."),
     ("offline.lines._AMOUNT", "drug A 20 mg", "20 magnets"),

@@ -46,7 +46,12 @@ _KINDS = (
 )
 """For a kind of question, what a sentence that changes its answer has."""
 _DATED = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\b", re.I)
-_HAS_DATE = re.compile(rf"\d|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{'|'.join(MONTH_NAMES)})\b", re.I)
+_HAS_DATE = re.compile(
+    r"\b\d{1,2}(?::\d\d|/\d{1,2}\b|\.\d{1,2}\.|(?:st|nd|rd|th)\b)|\b(?:19|20)\d\d\b|\d ?[ap]\.?m\b"
+    rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{'|'.join(MONTH_NAMES)})\b",
+    re.IGNORECASE,
+)
+"""A day, a year or a time: "3/5", "3.5.", "10:15", "8 am"; a price is none."""
 _MAIL_HEAD = re.compile(r"^(?:from|to|cc|date|sent|subject|reply-to): ", re.I)
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
 

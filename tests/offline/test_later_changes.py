@@ -47,6 +47,12 @@ def test_a_mails_own_words_need_not_say_that_they_are_newer():
     assert later_change("Who is coming?", mail, quoted, [mail]) is None
 
 
+def test_a_price_is_no_other_day():
+    text = "Date: 2025-09-22\n\nA new boiler and its repair: 8,900 pounds.\n\nBea Orr wrote: The boiler repair is on Friday."
+    mail = Source(1, "a", "Re: Boiler", text, date="2025-09-22", document_id="a")
+    assert later_change("When is the boiler repair?", mail, text.split("\n")[-1], [mail]) is None
+
+
 def test_an_earlier_mail_changes_nothing():
     assert later_change("What date is the trip to the Roman fort?", SECOND, MOVED, [FIRST, SECOND]) is None
 
