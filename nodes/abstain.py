@@ -19,7 +19,7 @@ from preflight_rag.text.citations import plain
 from preflight_rag.text.exact import exact_strings
 from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND, UNRESOLVED, why_unclaimed
 from preflight_rag.text.names import position, surface_names, tokens
-from preflight_rag.text.other_things import subject_words
+from preflight_rag.text.other_things import NO_SUBJECT, subject_words
 from preflight_rag.text.words import words
 
 FLOOR = 0.42
@@ -48,7 +48,8 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     if named:
         text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
     elif far and not _share_words(question, sources) and not _is_titled(question, sources):
-        text = NOT_ANSWERED if _mention_name(question, sources) else NOT_IN_DOCUMENTS
+        is_mentioned = _mention_name(question, sources) or _mention_topics(question, sources)
+        text = NOT_ANSWERED if is_mentioned else NOT_IN_DOCUMENTS
     pointed = pointed_lookup(question)
     if points_nowhere(question) or (pointed and not pointed.author):
         text = UNRESOLVED
@@ -92,3 +93,16 @@ def _mention_name(question: str, sources: Sequence[Source]) -> bool:
     named = [name for name, at in places if at < 1 or asked[at - 1] not in _PREPOSITIONS]
     texts = [tokens(source.text) for source in sources] if named else []
     return any(position(name, text) >= 0 for name in named for text in texts)
+
+
+def _mention_topics(question: str, sources: Sequence[Source]) -> bool:
+    """Return whether a passage mentions all topics of a question without names: other words may say what is asked.
+
+    "Which firm is mending the roof?" is answered by "the roof: resolved to engage Haldane & Sons".
+    """
+    # Also a search, which drafts nothing, imports this stage.
+    from preflight_rag.offline.confidence import topics_of
+
+    topics = frozenset(words(" ".join(topics_of(question)))) - NO_SUBJECT
+    is_topic = bool(topics) and not surface_names(question)
+    return is_topic and any(topics <= frozenset(words(source.text)) for source in sources)

@@ -183,12 +183,17 @@ def topics_nowhere(question: str, library: HasVocabulary | None, terms: Question
     if library is None or library.vocabulary is None:
         return []
     asked = _PHRASE.sub(" ", question)
-    topics = {match["topic"] or match["defined"] for match in _TOPIC.finditer(asked)}
+    topics = topics_of(question)
     found = [form for form in _WORD.findall(asked) if len(form) >= LEAST_LETTERS and not _SUPERLATIVE.fullmatch(form)]
     found = [form for form in found if form.lower() not in QUESTION_WORDS | _SAYS_LITTLE]
     found = [form for form in found if form in topics or terms.names.intersection(words(form.lower()))]
     found += numbered_places(question)
     return list(dict.fromkeys(form for form in found if terms.unseen.intersection(words(form.lower()))))
+
+
+def topics_of(question: str) -> set[str]:
+    """Return a question's topics: the words that stand alone after an article or a preposition, or that it defines."""
+    return {match["topic"] or match["defined"] for match in _TOPIC.finditer(_PHRASE.sub(" ", question))}
 
 
 def answer_features(

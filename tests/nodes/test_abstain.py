@@ -67,6 +67,8 @@ NEAREST = "The nearest document is “Lift contract”."
             f"{NOT_ANSWERED} The nearest document is “Lift contract”.",
         ),
         ("How much of the money did Ada Lund get back?", NOT_ANSWERED),
+        ("Which firm hires people for the client?", NOT_ANSWERED),
+        ("Which firm hires people for the mayor?", NOT_IN_DOCUMENTS),
         ("How tall is the tower at Pisa?", NOT_IN_DOCUMENTS),
         ("How tall is the tower in Vester?", NOT_IN_DOCUMENTS),
     ],
