@@ -372,6 +372,8 @@ EXAMPLES = [
     ("offline.found_answers._PART_OF_NAME", "Inc.", "SR 520 bridge"),
     ("offline.found_answers._FIGURE", "for twelve weeks", "for some weeks"),
     ("offline.later_changes._CHANGE", "The trip has to move to Thursday.", "They danced to music."),
+    ("text.links._BARE_PHONE", "Tel.: 01794 550 880", "1 794 550"),
+    ("text.links._ASKS_PHONE", "What is her mobile?", "How many come?"),
     ("offline.later_changes._HAS_DATE", "It is on 3.5. at noon.", "It costs 8,900 pounds."),
     ("offline.later_changes._HAS_DATE", "It is on Thursday.", "It is on the thirsty day."),
     ("offline.later_changes._CHANGE", "We leave ten minutes earlier.", "He left earlier."),

@@ -28,6 +28,14 @@ _ASKS_ADDRESS = re.compile(
     r"|responsible|sen[dt]|site|source|touch|url|web ?(?:page|site)|where|whom|write)\b",
     re.IGNORECASE,
 )
+_BARE_PHONE = re.compile(
+    r"\W{0,3}(?:(?:tele)?(?:phone|fax)|tel)?[.: ]{0,3}[+(]?0?[+0]\d[\d ()/.-]{4,20}\d\W{0,3}", re.IGNORECASE
+)
+"""A quote that is nothing but a telephone number: "Tel. 01794 550 880"."""
+_ASKS_PHONE = re.compile(
+    r"\b(?:call|contact|dial|fax|get hold|help ?line|hotline|mobile|numbers?|(?:tele)?phone|reach|ring|touch)\b",
+    re.IGNORECASE,
+)
 _LONGEST = 2000
 """Most characters of an address, as many as all browsers accept."""
 
@@ -54,8 +62,11 @@ def link_of(source: str, metadata: Mapping[str, Any]) -> str | None:
 
 
 def is_bare_reference(question: str, quote: str) -> bool:
-    """Return whether a quote has an address alone, for which a question does not ask."""
-    return _BARE_REFERENCE.fullmatch(quote.strip()) is not None and not _ASKS_ADDRESS.search(question)
+    """Return whether a quote has an address or a telephone number alone, for which a question does not ask."""
+    bare = quote.strip()
+    if _BARE_PHONE.fullmatch(bare):
+        return _ASKS_PHONE.search(question) is None
+    return _BARE_REFERENCE.fullmatch(bare) is not None and not _ASKS_ADDRESS.search(question)
 
 
 def is_web_address(text: str) -> bool:

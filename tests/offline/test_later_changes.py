@@ -48,7 +48,8 @@ def test_a_mails_own_words_need_not_say_that_they_are_newer():
 
 
 def test_a_price_is_no_other_day():
-    text = "Date: 2025-09-22\n\nA new boiler and its repair: 8,900 pounds.\n\nBea Orr wrote: The boiler repair is on Friday."
+    head, price = "Date: 2025-09-22", "A new boiler and its repair: 8,900 pounds."
+    text = f"{head}\n\n{price}\n\nBea Orr wrote: The boiler repair is on Friday."
     mail = Source(1, "a", "Re: Boiler", text, date="2025-09-22", document_id="a")
     assert later_change("When is the boiler repair?", mail, text.split("\n")[-1], [mail]) is None
 
