@@ -290,6 +290,7 @@ def _opens_sentence(line: str, position: int) -> bool:
 
 def _belongs_together(left: str, right: str) -> bool:
     """Return whether a proposed boundary between `left` and `right` is wrong."""
+    is_name = left.endswith(" .") and right[:1].isalnum()  # "check your .Xdefaults file"
     left, right = left.strip(), right.strip()
     if not left or not right:
         return True
@@ -297,7 +298,7 @@ def _belongs_together(left: str, right: str) -> bool:
         return True
     if not _TERMINAL.search(left) and right[0].islower():
         return True
-    if _QUOTED_ON.match(left[-1] + right) or _FULLWIDTH_NUMBER.search(left):
+    if is_name or _QUOTED_ON.match(left[-1] + right) or _FULLWIDTH_NUMBER.search(left):
         return True
     return _abbreviation_continues(left, right) or _ordinal_continues(left, right)
 

@@ -40,6 +40,7 @@ def sentences(text: str) -> list[str]:
         "All prices are incl. VAT and excl. Tips.",
         "d=xxx: the odometer at refuel time ex.: d=92458",
         "The firms (Hill Bros., Dale Bros.; Moor etc.), which mill flour, are closed.",
+        "If the blocks are larger, check your .Xdefaults file.",
     ],
 )
 def test_one_sentence_stays_whole(text: str) -> None:
