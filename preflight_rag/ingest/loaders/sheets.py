@@ -18,6 +18,10 @@ from preflight_rag.text.tables import INDENT, header_rows, is_addressee, is_erro
 _UNNAMED = re.compile(r"(?:sheet|table|tabelle|feuil|hoja|foglio|blad|planilha|лист|工作表|シート) ?\d*", re.IGNORECASE)
 """Names that programs give; they say nothing of what a sheet holds."""
 _TOTAL = re.compile(r"\b(?:(?:sub)?totals?|sum|result|ergebnis|summe)\b", re.IGNORECASE)
+LEAST_COLUMNS = 3
+"""Columns of a table above whose header notes are looked for; a guess."""
+MOST_NOTES = 6
+"""Most rows of notes directly above a header; a guess."""
 MOST_INDENTED = 15
 """Levels that a label may be indented by, as in Excel."""
 
@@ -104,6 +108,9 @@ def _add_blocks(parts: Parts, about: str, blocks: Sequence[_Block]) -> None:
         caption = caption or line
         if caption and caption != line:
             parts.add(caption)
+        notes, whole = _notes_above(whole)
+        for note in notes:
+            parts.add(note)
         for part in _side_by_side(whole):
             own, table = _caption(part)
             if own:
@@ -177,6 +184,23 @@ def _caption(block: _Block) -> tuple[str, _Block]:
         above += [each.strip() for each in distinct]
     # A merged title may be wider than the table under it.
     return " ".join(above), block.filled(block.rows[len(above) :])
+
+
+def _notes_above(block: _Block) -> tuple[list[str], _Block]:
+    """Return the notes in several cells directly above a table's header, a line for each row, and the table.
+
+    The header is the first row with a different text in every column, and has the form of one.
+    """
+    if len(block.places) < LEAST_COLUMNS or header_rows(block.rows):
+        return [], block
+    # A single row may name the columns, too, as a pivot table's.
+    for number in range(2, min(MOST_NOTES, len(block.rows) - 1) + 1):
+        row = block.rows[number]
+        if all(row) and len(set(row)) == len(row):  # a merged cell is repeated
+            below = block.filled(block.rows[number:])
+            if header_rows(below.rows) == 1:
+                return [" ".join(dict.fromkeys(filter(None, each))) for each in block.rows[:number]], below
+    return [], block
 
 
 def _side_by_side(block: _Block) -> list[_Block]:

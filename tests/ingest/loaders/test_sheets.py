@@ -212,3 +212,18 @@ def test_an_address_above_a_table_is_no_caption_of_its_rows(tmp_path: Path) -> N
     lines = workbook(tmp_path / "a.xlsx", "Invoice", rows)
     assert "Bill to: Eisenau Ltd, 14 Ludlow Road, Weiz" in lines
     assert "Invoice. | Item: Saw | Units: 2 | Net: 80" in lines
+
+
+def test_notes_directly_above_a_header_are_lines_of_their_own(tmp_path: Path) -> None:
+    rows = [
+        ("Prices of the shop", None, "(draft)"),
+        (None, "please check", None),
+        ("Item", "Units", "Net"),
+        ("Saw", 2, 80),
+        ("File", 5, 35),
+    ]
+    lines = workbook(tmp_path / "a.xlsx", "Shop", rows)
+    assert "Prices of the shop (draft)" in lines
+    assert "please check" in lines
+    assert "Shop. | Item: Saw | Units: 2 | Net: 80" in lines
+    assert "Item: File | Units: 5 | Net: 35" in lines
