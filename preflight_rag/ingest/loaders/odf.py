@@ -93,7 +93,8 @@ def load_odf(path: Path, max_bytes: int) -> Iterator[Document]:
         reader.add_text(parts, body, styles)
     properties = {local(each): each.text for each in meta.iter() if each.text} if meta is not None else {}
     text = parts.joined()
-    first = text.split("\n", 1)[0]
+    # The lines at the head of each page stand before the text's own first line.
+    first = next((line for line in text.split("\n") if line and not line.startswith("Header: ")), "")
     yield file_document(
         path,
         text,

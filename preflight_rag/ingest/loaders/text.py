@@ -156,6 +156,7 @@ def _title_line(lines: list[str]) -> str:
         title = first[labelled.end() :] or next(filter(None, rest), "")
         return title if len(title) <= LABELLED_CHARACTERS else ""
     is_title = 0 < len(first) <= TITLE_CHARACTERS and not rest[0] and not first.endswith((".", "!", "?", ",", ";"))
+    is_title = is_title and 2 * sum(map(str.isalnum, first)) >= len(first)  # "----*-indented-text-*----" is a rule
     return first if is_title and len(lines) > 1 else ""
 
 

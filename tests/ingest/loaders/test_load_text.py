@@ -347,6 +347,12 @@ def test_a_manual_has_its_words_whole(tmp_path: Path) -> None:
     assert "‐" not in text
 
 
+def test_a_rule_is_no_title(tmp_path):
+    path = tmp_path / "faq.txt"
+    path.write_text("---------*-indented-text-*---------\n\n    The Converter\n", encoding="utf-8")
+    assert "-*-" not in load_one(path).title
+
+
 def test_dated_entries_stay_on_their_lines(tmp_path):
     """Joined to a paragraph as prose is, each entry would begin with the year of the one before."""
     entries = (
