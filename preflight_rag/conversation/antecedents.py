@@ -36,6 +36,8 @@ _AUXILIARY_AT_END = re.compile(
     r"\b(?P<word>do|does|did|can|could|will|would|should|may|must|is|are|was|were|has|have|had)$", re.I
 )
 _ACT_AT_END = re.compile(r"\bto [a-z]+$|\b(?:it|its)\b", re.I)
+_PARTICLE_AT_END = re.compile(r" (?:out|up|off|down|away|back|over|from|to|for|with|at|in|on|about|of)$", re.I)
+"""What stands behind a verb at a question's end: "run out", "leave from"."""
 _BE = re.compile(r"is|are|was|were", re.I)
 _PARTICIPLE = re.compile(
     r"(?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed|bleed|reed|steed|creed)$)[a-z]{2,20}ed", re.I
@@ -357,6 +359,11 @@ def occasion_of(question: str) -> str:
     return ""
 
 
+def without_particle(question: str) -> str:
+    """Return a question without a preposition or an adverb at its end: "What is the deposit" of "… for?"."""
+    return _PARTICLE_AT_END.sub("", question.rstrip(" ?.!"))
+
+
 def acts_as_person(name: str, question: str) -> bool:
     """Return whether a question speaks of a name as of a person: "What did Ingrid Falk find", "Who is Ada Byron"."""
     is_titled = re.match(rf"{_TITLE}\.? ", name) is not None
@@ -412,6 +419,7 @@ def thing_of(question: str, names: list[str], people: list[str]) -> str:
     stem = question.rstrip(" ?.!")
     while (cut := _TIME_AT_END.sub("", stem)) != stem:
         stem = cut
+    stem = without_particle(stem)
     for match in _DETERMINER.finditer(stem):
         before, thing = stem[: match.start()].rstrip(), stem[match.start() :]
         auxiliary = _AUXILIARY_AT_END.search(before)
@@ -438,6 +446,8 @@ def _without_verb(thing: str, is_state: bool) -> str:
     if is_state:
         is_verb = _PARTICIPLE.fullmatch(tokens[-1]) or _IRREGULAR.fullmatch(tokens[-1])
         return " ".join(tokens[:-1] if is_verb and len(tokens) > 2 else tokens)
+    if len(tokens) > 3 and tokens[-2].lower() in ("in", "of"):
+        tokens = tokens[:-2]  # "the ferry run in winter": the verb stands before the time
     return " ".join(tokens[:-1]) if len(tokens) > 2 else ""
 
 

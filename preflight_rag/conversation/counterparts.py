@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from preflight_rag.conversation.antecedents import ROLE_PHRASE
+from preflight_rag.conversation.ones import kind_put_in, with_other_kind
 from preflight_rag.text.values import QUANTITY
 from preflight_rag.text.words import words
 
@@ -69,6 +70,14 @@ _PEOPLE_NAMED = re.compile(
     rf"{ROLE_PHRASE.pattern}",
     re.I,
 )
+_DONE_TO = re.compile(
+    r"(?:when|where|how|why|by whom) (?:is|was|are|were) (?P<thing>(?:the )?(?!the\b)[a-z-]+(?: [a-z-]+)?)"
+    r"(?= (?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed)\b)(?:[a-z]{2,20}ed|sent|built|sold|paid|made|written"
+    r"|kept|held|found|bought|taken|given|drawn|shown)\b)"
+    r"|who (?:[a-z]{2,20}ed|wrote|built|made|found|sold|bought) (?P<object>(?:the )?(?!the\b)[a-z-]+(?: [a-z-]+)?)$",
+    re.I,
+)
+"""A thing of which a question asks when or by whom something was done to it: "When was nylon patented"."""
 _PAID = re.compile(r"\b(?:pay|pays|paid|costs?|charged?|owes?|books?|brings?|buys?)\b", re.I)
 """What somebody does for others: in "What does a member pay?", "and for a guest?" leaves the member."""
 _LITTLE = (
@@ -87,6 +96,12 @@ _ACTS = re.compile(
     r"(?= (?:cost|weigh|take|last|need|have|mean|give|get|contain|require|cover|use|grow|flower|ripen|live|eat|keep)\b)"
 )
 _ARTICLE = re.compile(r"an? ")
+_ALSO_DONE_TO = re.compile(rf"(?:the )?{_LITTLE}[a-z-]+(?: {_LITTLE}[a-z-]+)?")
+_OF_THE_THING = re.compile(
+    r"\b(?:reasons?|causes?|purpose|details?|inventors?|makers?|makes?|places?|locations?|address(?:es)?|status|history"
+    r"|origins?|deadlines?|first|last|next|second|third|conditions?)$"
+)
+"""What something has, or who made it: no other thing that the same was done to."""
 _VERSION = re.compile(r"(?<![\w.£$€-])(?:[A-Z]{1,3}-?\d{1,5}[a-z]?|\d{1,3}(?:\.\d{1,4}){1,3})(?![\w%€-]|\.\d)")
 """A code or the number of a version: "E07", "3.4.0"."""
 _VERSION_NAMED = re.compile(rf"(?:(?:in|for|of|with|version) )?(?P<new>{_VERSION.pattern})")
@@ -137,7 +152,25 @@ def with_counterpart(question: str, fragment: str) -> str:
         new = re.sub(r"^non ", "non-", match["new"].casefold())
         if replaced := _with_group(question, new, match["noun"] or "") or _with_kind(question, new):
             return replaced
-    return _with_role(question, fragment) or _with_thing(question, fragment)
+    return (
+        _with_role(question, fragment)
+        or _with_thing(question, fragment)
+        or with_other_kind(question, fragment)
+        or _with_done_to(question, fragment)
+    )
+
+
+def _with_done_to(question: str, fragment: str) -> str:
+    """Return the question of when, or by whom, the same was done to another thing: "the zipper" after nylon."""
+    old = _DONE_TO.match(question)
+    if old is None or not _ALSO_DONE_TO.fullmatch(fragment) or _OF_THE_THING.search(fragment):
+        return ""
+    is_quality = QUANTITY.search(fragment) is not None or _NO_COUNTERPART.search(fragment) is not None
+    if is_quality or ROLE_PHRASE.search(f"the {fragment.removeprefix('the ')}"):
+        return ""
+    place = "thing" if old["thing"] else "object"
+    fragment = re.sub(r"\bone$", old[place].split()[-1], fragment)
+    return f"{question[: old.start(place)]}{fragment}{question[old.end(place) :]}?"
 
 
 def _with_role(question: str, fragment: str) -> str:
@@ -175,6 +208,13 @@ def _with_thing(question: str, fragment: str) -> str:
     if new["preposition"] in ("of", "for") and link and link != new["preposition"]:
         return ""
     return f"{old['before']} {new['thing']}{question[old.end() :]}?"
+
+
+def thing_put_in(question: str, fragment: str) -> str:
+    """Return the thing, without its article, that a fragment puts in the place of the question's own; "" for none."""
+    if new := kind_put_in(question, fragment):
+        return new
+    return re.sub("^the ", "", fragment) if _with_done_to(question, fragment) else ""
 
 
 def people_named(fragment: str) -> tuple[str, ...]:

@@ -21,9 +21,11 @@ from preflight_rag.conversation.antecedents import (
     thing_of,
     what_it_means,
     with_actor,
+    without_particle,
 )
 from preflight_rag.conversation.bare_nouns import bare_noun, with_owner_of_noun
-from preflight_rag.conversation.counterparts import names_a_thing, people_named, with_counterpart
+from preflight_rag.conversation.counterparts import names_a_thing, people_named, thing_put_in, with_counterpart
+from preflight_rag.conversation.ones import ANOTHER, asks_for_another, with_choice, with_kind
 from preflight_rag.conversation.relative_years import counted_then, counts_others_then, stem_of_then, with_years
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Earlier, Rewrite, Source
@@ -47,7 +49,8 @@ _DEFINITION = re.compile(r"(?:(?:what|who|where)(?:['’]s| is| are| was| were)|
 _PRONOUN = re.compile(
     r"\b(?:its?|they|them|their|theirs|he|she|his|hers?|him|this|these|those|itself|themselves)\b"
     r"|\b(?:is|was|does|did|about|like|than|why) that\b|\bthere\W*$"
-    r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b",
+    r"|\bthe (?:former|latter|same|others?)\b|\b(?:the|which) (?:\w+ )?ones?\b"
+    rf"|{ANOTHER}",
     re.I,
 )
 _FAMILY_NAME = re.compile(r"(?<=\w )[A-Z][\w’'-]+ (?:He|She|Her|Him)\b")
@@ -97,7 +100,8 @@ _RESEARCHERS = re.compile(
     r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
 )
 _THERE_IS = re.compile(r" (?:is|are|was|were) there\W*$", re.I)
-_IMPERSONAL = re.compile(r"\bit (?:takes?\b(?!\W*$)|rains?\b|snows?\b|\w+ (?:to|that)\b)", re.I)
+_IMPERSONAL = re.compile(r"\bit (?:takes?\b(?!\W*$)|rains?\b|snows?\b|(?!costs? to [a-z]+\W*$)\w+ (?:to|that)\b)", re.I)
+"""An "it" that stands for nothing; what costs something "to renew" is a thing, unless a thing stands behind that."""
 _PEOPLE = re.compile(
     r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
     r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
@@ -173,8 +177,8 @@ _YEAR_AT_END = re.compile(r"\b(?:in|during|for) (?:the )?(?:fiscal |financial )?
 _TWO_YEARS = re.compile(r"\b(?:in|for|during) (?:19|20)\d\d ((?:in|for|during) (?:19|20)\d\d)(?=\W*$)", re.I)
 """A year that came with a name in the place of a pronoun, before the message's own year."""
 _ASKS_ALONE = re.compile(
-    rf"(?:who|when|where|why|since when|how long|how often)|(?:{_PREPOSITIONS}) (?:how many|how much|which|what)"
-    rf"(?: {_NO_VERB}[\w'’-]+){{1,3}}",
+    rf"(?:who|when|where|why|since when|how long|how often)|(?:{_PREPOSITIONS}) whom"
+    rf"|(?:{_PREPOSITIONS}) (?:how many|how much|which|what)(?: {_NO_VERB}[\w'’-]+){{1,3}}",
     re.I,
 )
 """Question words without the rest of a question: "When", "in how many countries"."""
@@ -283,6 +287,15 @@ _COMMON_NAME = re.compile(
     r"|Supplier|Contractor|Client|Employer|Party|Parties|Agreement|Contract|Policy|Plan)"
 )
 """A common noun that a contract writes like a name: "for the Club". It is nobody's name."""
+_RELATIVE = re.compile(
+    r"(?P<owner>[^?]{2,100})['’]s? (?:[a-z]+ )?(?:father|mother|parents?|wife|husband|partner|sons?|daughters?"
+    r"|child(?:ren)?|brothers?|sisters?|family|deputy|assistant|successor|predecessor|boss|team|dog|cat|horse)",
+    re.I,
+)
+"""Somebody who belongs to a person: "Mina Lyle’s father"."""
+_DETERMINER = re.compile(r"\b(?:the|our|your|my|an?) (?!ones?\b)", re.I)
+_LABELLED = re.compile(r"(?:^|\| )(?P<label>[^|:]{2,60}): (?P<value>[^|]+?)(?= \||$)")
+"""A cell of a row that is written out with its columns: "Race officer: Oonagh Flint"."""
 _THE_THING = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 
 
@@ -487,13 +500,17 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     if person:
         found = _person_of(question, people) or _person_before(question, people, before)
         is_office = found != "" and f" the {found} " in f" {question.rstrip(' ?.!')} "
-        return _put(message, person, f"the {found}" if is_office else found or _holder(question, people))
-    if noun := bare_noun(message):
-        # What is repaired is what "it" means where somebody asks whether it was.
+        put = _put(message, person, f"the {found}" if is_office else found or _holder(question, people))
+        return _of_a_relative(question, put) or put
+    if (chosen := with_choice(message, question)) != message:
+        return chosen
+    noun = bare_noun(message)
+    if noun or asks_for_another(message):
+        # What is repaired, or replaced, is what "it" means where somebody asks whether it was.
         asked = "Was it repaired?"
         pronoun = _THING.search(asked)
         thing_named = _thing_meant(asked, pronoun, question) if pronoun else ""
-        return with_owner_of_noun(message, noun, thing_named, question)
+        return with_owner_of_noun(message, noun, thing_named, question) if noun else with_kind(message, thing_named)
     thing = _THING.search(_IMPERSONAL.sub(lambda match: " " * len(match[0]), message))
     if not thing:
         return message
@@ -505,6 +522,14 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
     if not found and _is_of_the_thing_before(question):
         found = _thing_before(message, thing, before)
     return _put(message, thing, found)
+
+
+def _of_a_relative(question: str, fragment: str) -> str:
+    """Return "What happened to Mina Lyle’s father?" for "Mina Lyle’s father" after the question about her; else ""."""
+    match = _RELATIVE.fullmatch(_LEAD_IN.sub("", fragment, count=1).rstrip(" ?.!"))
+    if match is None or question.count(match["owner"]) != 1 or re.search(rf"{re.escape(match['owner'])}['’]", question):
+        return ""
+    return question.replace(match["owner"], match[0])
 
 
 def _is_of_the_thing_before(question: str) -> bool:
@@ -533,11 +558,13 @@ def _thing_before(message: str, pronoun: re.Match[str], before: Sequence[str]) -
 
 
 def _holder(question: str, people: Sequence[str]) -> str:
-    """Return the office that a question asks for, where its answer names several people: "the treasurer".
+    """Return the office that a question asks for, where its answer names several people or nobody: "the treasurer".
 
-    Which of them holds it is for the documents to say; "her" is whoever does.
+    Who holds it is for the documents to say; "her" is whoever does.
     """
-    office = _OFFICE_ASKED.fullmatch(question.rstrip(" ?.!")) if len(people) > 1 else None
+    office = _OFFICE_ASKED.fullmatch(question.rstrip(" ?.!")) if len(people) != 1 else None
+    if office and not people and _PERSON_NAME.search(office["office"]):
+        return ""  # "the wife of John Smith" is told from him by what the answer says
     is_now = office is not None and re.match(r"(?:(?:and|but|so) )?who(?:['’]s| is)\b", question, re.I) is not None
     return office["office"] if office and is_now else ""
 
@@ -580,7 +607,7 @@ def _thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
 
 def _subject_of(question: str) -> re.Match[str] | None:
     """Return the match of the subject of a question about one thing; None for other questions."""
-    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", question.rstrip(" ?.!")))
+    subject = _SUBJECT.match(_EVENT.sub(r"\g<thing>", without_particle(question)))
     return None if subject and names_a_state(subject["subject"]) else subject
 
 
@@ -765,14 +792,22 @@ def _people_in_quote(source: Source, question: str) -> list[str]:
     noun = office["office"].split()[-1] if office else ""
     if noun.islower() and frozenset(words(noun)).isdisjoint(words(f"{source.title} {source.heading} {quote}")):
         return []  # it says nothing of the office, and so not who holds it
+    # Of a row it is whoever stands under what was asked for, and nobody else on duty that day.
+    cells = [cell for cell in _LABELLED.finditer(quote) if _PERSON_NAME.fullmatch(cell["value"])]
+    asked = [cell["value"] for cell in cells if _is_asked(cell["label"], question)]
     found = [
         _bare(match[0])
-        for match in _PERSON_NAME.finditer(quote)
+        for match in _PERSON_NAME.finditer(asked[0] if len(asked) == 1 else quote)
         if not _NO_PERSON.search(match[0])
         and not _COMPANY.match(quote, match.end())
         and _bare(match[0]) not in question
     ]
     return list(dict.fromkeys(found))
+
+
+def _is_asked(label: str, question: str) -> bool:
+    """Return whether a question has all the words of a column's name: "race officer"."""
+    return bool(words(label)) and frozenset(words(label)) <= frozenset(words(question))
 
 
 def _bare(name: str) -> str:
@@ -845,8 +880,8 @@ def _of_others(stem: str, fragment: str) -> str:
 def _of_the_same(stem: str, fragment: str) -> str:
     """Return "What is the deposit of flat 3B?" for "What is the rent of flat 3B" and "the deposit"; else ""."""
     asked, thing = _WHAT_OF.match(stem), _THE_THING.fullmatch(fragment)
-    if asked is None or thing is None:
-        return ""
+    if asked is None or thing is None or _EVENT.fullmatch(stem):
+        return ""  # "When was the roof repaired" and "the cost": no cost is repaired
     return f"{stem[: asked.start('thing')]}{fragment}{stem[asked.end('thing') :]}?"
 
 
@@ -901,8 +936,10 @@ def _replaced(question: str, fragment: str) -> str:
     if name and fragment[:1].isupper() and _is_day(name[0]) == _is_day(fragment):
         return f"{stem[: name.start()]}{fragment}?"
     own = [each for each in _names_in(stem) if _is_day(each) == _is_day(fragment)]
-    if len(own) == 1 and fragment[:1].isupper():
-        return f"{stem.replace(own[0], fragment, 1)}?"
+    # "the Kindle" after "the Kobo"
+    bare = fragment.removeprefix("the ") if len(own) == 1 and f" the {own[0]}" in stem else fragment
+    if len(own) == 1 and bare[:1].isupper():
+        return f"{stem.replace(own[0], bare, 1)}?"
     return ""
 
 
@@ -986,16 +1023,22 @@ def new_subject(message: str) -> str:
     rest = message[lead.end() :].strip(" ?.!") if lead else ""
     if not rest or _CLAUSE.match(rest):
         return ""
-    bare = re.sub(r"^(?:of|for|about) ", "", rest)
+    bare = re.sub(r"^(?:(?:of|for|about) )?(?:the (?=[A-Z]))?", "", rest)
     is_name = all(word[:1].isupper() for word in bare.split()) and not _is_day(bare) and bool(words(bare))
     return bare if is_name or names_a_thing(bare) else ""
 
 
-def new_subject_spelled(message: str) -> tuple[str, ...]:
-    """Return the spellings of what, or whom, a fragment puts in the place of what was spoken of; () for none."""
+def new_subject_spelled(message: str, question: str = "") -> tuple[str, ...]:
+    """Return the spellings of what, or whom, a fragment puts in the place of what was spoken of; () for none.
+
+    Args:
+        message: The follow-up.
+        question: The question before it; one that asks what was done to a thing may have another in its place.
+    """
     lead = _LEAD_IN.match(message)
-    people = people_named(message[lead.end() :].strip(" ?.!")) if lead else ()
-    subject = new_subject(message) or counted_then(message)
+    fragment = message[lead.end() :].strip(" ?.!") if lead else ""
+    people = people_named(fragment)
+    subject = new_subject(message) or counted_then(message) or thing_put_in(question.rstrip(" ?.!"), fragment)
     return people or ((subject,) if subject else ())
 
 
@@ -1006,6 +1049,22 @@ def points_nowhere(question: str) -> bool:
     if pointer is None or _stands_alone(question):
         return False
     return not (pointer[0].lower() in _POSSESSIVE and words(personal[: pointer.start()]))
+
+
+def is_unresolved(message: str, asked: str) -> bool:
+    """Return whether nobody knows what a follow-up points to, also where it was put behind the question before.
+
+    What names its own subject first does so no more: "Does the dog need a diet for it?".
+
+    Args:
+        message: The message as it was typed.
+        asked: The standalone question made from it.
+    """
+    spoken = " ".join(message.split())
+    if spoken == asked or not asked.endswith(spoken):
+        return points_nowhere(asked)
+    pointer = _PRONOUN.search(spoken)
+    return points_nowhere(spoken) and not (pointer and _DETERMINER.search(spoken[: pointer.start()]))
 
 
 def names_nobody(question: str) -> bool:
