@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import points_nowhere
+from preflight_rag.conversation.follow_ups import is_unresolved
 from preflight_rag.conversation.lookups import pointed_lookup
 from preflight_rag.corg.choices import left_out_note
 from preflight_rag.routing.decision import is_off_topic, unmentioned, unread_note
@@ -51,7 +51,7 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
         is_mentioned = _mention_name(question, sources) or _mention_topics(question, sources)
         text = NOT_ANSWERED if is_mentioned else NOT_IN_DOCUMENTS
     pointed = pointed_lookup(question)
-    if points_nowhere(question) or (pointed and not pointed.author):
+    if is_unresolved(state.get("question", question), question) or (pointed and not pointed.author):
         text = UNRESOLVED
     text += unread_note(state["extracts"])
     text += left_out_note(state.get("left_out") or [])

@@ -28,6 +28,7 @@ from preflight_rag.conversation.cited_before import (
     noun_asked_for,
     quotes_with_the_figure,
 )
+from preflight_rag.conversation.repeated_answers import bears_on, shows_nothing_new
 from preflight_rag.corg.contexts import contexts_of
 from preflight_rag.corg.group_answers import answered_or_nothing, asked_in_plural, group_draft, unusable
 from preflight_rag.corg.quotes_by_document import labelled_by_document
@@ -83,7 +84,8 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     """Answer on the plain route, and decide whether a more expensive route is needed."""
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
     by_rule = context.reader.by_rule and not state["options"]
-    ordered, writing = await _rows_or_reading(state, sources, context)
+    own = _of_the_document(state, sources)
+    ordered, writing = await _rows_or_reading(state, own, context)
     if ordered:
         return ordered
     checked: State = {}
@@ -101,10 +103,8 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
     if needs_support:
         reply = _supported(reply, sources)
-    compared = decision["name"] == "corg"
-    # Of compared documents, one was found to bear on the question.
-    if by_rule and not compared:
-        reply = _without_distant_quotes(state["standalone_question"], reply, sources, decision)
+    if by_rule:
+        reply = await _by_rule(state, reply, own, sources, context, decision)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
     if not draft.found and by_rule:
@@ -115,9 +115,43 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
     if update["onward"] == "cite" and not is_shown and by_rule:
         question = state["standalone_question"]
+        compared = decision["name"] == "corg"
         draft, update["entries"] = labelled_by_document(question, draft, sources, compared=compared)
         update["draft"] = draft.dump()
     return update
+
+
+def _of_the_document(state: Chosen, sources: Sequence[Source]) -> list[Source]:
+    """Return the passages of the document that a follow-up goes on about, which are read first; else all."""
+    continued = state.get("continued") or []
+    return [source for source in sources if source.document_id in continued] or list(sources)
+
+
+def _is_nothing_new(state: Chosen, draft: Draft) -> bool:
+    """Return whether nothing was found for a follow-up, or what the last answer showed, or no figure of the kind."""
+    earlier, message, quotes = state.get("earlier"), state.get("question", ""), [quote for _, quote in draft.quotes]
+    if not draft.found or draft.claims or not earlier or not quotes:
+        return not draft.found
+    return shows_nothing_new(quotes[0], message, earlier) or not bears_on(message, quotes, earlier)
+
+
+async def _by_rule(
+    state: Chosen,
+    reply: Reply[Draft],
+    own: Sequence[Source],
+    sources: Sequence[Source],
+    context: Context,
+    decision: Mapping[str, Any],
+) -> Reply[Draft]:
+    """Return the reply to a document's own passages; the one to all where that has nothing new for a follow-up."""
+    question = state["standalone_question"]
+    reply = _without_distant_quotes(question, reply, own, decision)
+    if len(own) == len(sources) or not _is_nothing_new(state, reply.value):
+        return reply
+    reader = instructed(context.reader, state.get("instructions") or "")
+    reply = await reader.answer(question=question, sources=sources, options=state["options"])
+    reply = _supported(reply, sources) if _needs_support(state, decision) else reply
+    return _without_distant_quotes(question, reply, sources, decision)
 
 
 def _ordered_rows(state: Chosen, sources: Sequence[Source], context: Context) -> State:
@@ -318,6 +352,8 @@ def _without_distant_quotes(
     """
     draft = reply.value
     if draft.claims or is_near(decision) or not (names_much(question) or lacks_code(question, sources)):
+        return reply
+    if decision.get("name") == "corg":  # one of the documents that were compared bears on the question
         return reply
     if is_half_quoted(question, draft.quotes, sources):
         return reply

@@ -16,10 +16,12 @@ from typing import Any
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from preflight_rag.conversation.follow_ups import may_mean_several, names_nobody, new_subject_spelled
+from preflight_rag.conversation.follow_ups import is_unresolved, may_mean_several, names_nobody, new_subject_spelled
 from preflight_rag.conversation.repeated_answers import (
     adds_nothing,
+    bears_on,
     means_the_one,
+    new_first,
     of_new_subject,
     repeats,
     shown_again,
@@ -48,6 +50,10 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
     """Turn the draft into the final answer, with verified citations."""
     context, draft, refs = runtime.context, Draft.load(state["draft"]), state["passage_refs"]
     passages = {ref["rank"]: passage for ref, passage in zip(refs, await context.passages(refs), strict=True)}
+    message, asked, known = state.get("question", ""), state["standalone_question"], state.get("earlier")
+    follows = state.get("question", asked) != asked and context.reader.by_rule
+    if follows and known and not state.get("entries"):
+        draft = new_first(draft, message, asked, known)
     text, notes = attributed(draft.text, passages)
     answer, numbers = renumbered(text)
     unsupported = _cites_nothing(draft, numbers, context)
@@ -78,15 +84,12 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
         # The question before was asked with it, and answers alone: that is no answer to this one.
         answer, citations, groups, numbers = NOT_ANSWERED, [], [], {}
         draft = Draft(answer, claims=False, found=False)
-    known = state.get("earlier")
-    follows = state.get("question", state["standalone_question"]) != state["standalone_question"]
     unresolved = names_nobody(state["standalone_question"]) and context.reader.by_rule
     unresolved = unresolved and not _says_all_else(state["standalone_question"], citations)
     if unresolved:
         answer, citations, groups, numbers = UNRESOLVED, [], [], {}
         draft = Draft(answer, claims=False, found=False)
-    message, asked = state.get("question", ""), state["standalone_question"]
-    if not unresolved and follows and context.reader.by_rule and known:
+    if not unresolved and follows and known:
         instead = _shown_instead(
             message, asked, known, answer, citations, passages, claims=draft.claims, grouped=bool(groups)
         )
@@ -130,13 +133,16 @@ def _shown_instead(
     grouped: bool,
 ) -> tuple[str, list[Citation]] | None:
     """Return what is shown of an answer to a follow-up that does not fit it, and its citations; None where it fits."""
-    subject = () if grouped or not citations else new_subject_spelled(message)
+    subject = () if grouped or not citations else new_subject_spelled(message, known["question"])
     if subject and (shown := of_new_subject(subject, asked, citations, known, passages, claims=claims)) is not None:
         return _as_evidence(shown)
     if claims and may_mean_several(message, asked, known["question"]) and not means_the_one(known, citations):
         return _as_evidence(citations, message)
     if repeats(message, asked, citations, answer, known):
-        return (UNRESOLVED, []) if adds_nothing(message, asked, known) else _as_evidence(citations, message)
+        quotes = [each.quote for each in citations]
+        is_lost = is_unresolved(message, asked) and not bears_on(message, quotes, known)
+        is_lost = is_lost or adds_nothing(message, asked, known)
+        return (UNRESOLVED, []) if is_lost else _as_evidence(citations, message)
     return None
 
 

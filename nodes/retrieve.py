@@ -36,6 +36,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     k = context.settings.k
     return {
         "passage_refs": retrieval.references(),
+        "continued": retrieval.continued,
         "unread_refs": unread,
         "pruned": [passage.model_dump() for passage in pruned],
         "rankings": {
@@ -98,7 +99,28 @@ def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
         everywhere = found_in([])
         if _has_edition(everywhere, retrieval, years):
             return everywhere
+    if continued and _is_resolved(state) and len(retrieval.chosen) < settings.k and settings.budget_tokens is None:
+        _add_others(retrieval, found_in([]), settings.k)
+    retrieval.continued = list(continued)
     return retrieval
+
+
+def _is_resolved(state: Rewritten) -> bool:
+    """Return whether a follow-up became a single question, of which every document can be asked."""
+    asked = state["queries"][0]
+    return "? " not in asked and asked != " ".join(state.get("question", "").split())
+
+
+def _add_others(retrieval: Retrieval, everywhere: Retrieval, k: int) -> None:
+    """Add what was found in other documents behind the passages of a short document, up to `k` in all.
+
+    A reader by rule reads them where that document has nothing new for the follow-up, and looks a second time at them,
+    as it does where the same question is asked in full.
+    """
+    known = {candidate.passage.id for candidate in retrieval.chosen}
+    others = [candidate for candidate in everywhere.chosen if candidate.passage.id not in known]
+    retrieval.chosen = [*retrieval.chosen, *others[: k - len(retrieval.chosen)]]
+    retrieval.relevance = {**everywhere.relevance, **retrieval.relevance}
 
 
 def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[PassageRef]:

@@ -106,6 +106,7 @@ class Chosen(TypedDict):
     escalations: list[Escalation]
     question: NotRequired[str]
     earlier: NotRequired[EarlierState]
+    continued: NotRequired[list[str]]
     unchecked: NotRequired[bool]
     instructions: NotRequired[str]
 
@@ -231,6 +232,7 @@ class Unanswered(TypedDict):
     draft: NotRequired[dict[str, Any] | None]
     passage_refs: list[PassageRef]
     extracts: list[dict[str, Any]]
+    question: NotRequired[str]
     standalone_question: NotRequired[str]
     decision: NotRequired[dict[str, Any]]
     left_out: NotRequired[list[str]]

@@ -39,11 +39,11 @@ def quotes_with_the_figure(message: str, asked: str, earlier: EarlierState) -> l
     """
     if not earlier["question"] or not asked.startswith(earlier["question"]) or asked == earlier["question"]:
         return []
-    figures = _figures_asked_for(message)
+    figures = figures_asked_for(message)
     if figures is None:
         return []
     # A second sum is what was asked for besides the first one; a sum alone has been shown already.
-    before = _figures_asked_for(earlier["question"])
+    before = figures_asked_for(earlier["question"])
     least = 2 if before is figures else 1
     return [each for each in earlier["citations"] if len(figures(each["quote"])) >= least][:MOST_SHOWN]
 
@@ -56,7 +56,7 @@ def gives_the_same(message: str, quote: str, naming: Sequence[str]) -> bool:
         quote: What the last answer cited.
         naming: The texts with the noun that the follow-up asks for.
     """
-    figures = _figures_asked_for(message)
+    figures = figures_asked_for(message)
     own = frozenset(figures(quote)) if figures else frozenset()
     return not naming or any(own.intersection(figures(text)) for text in naming if figures)
 
@@ -74,7 +74,7 @@ def names_more(message: str) -> bool:
     return bool(frozenset(words(rest)) - STOP_WORDS)
 
 
-def _figures_asked_for(question: str) -> Callable[[str], Sequence[object]] | None:
+def figures_asked_for(question: str) -> Callable[[str], Sequence[object]] | None:
     """Return the function that finds the figures which a question asks for in a text; None for other questions."""
     if _HOW_LONG.search(question):
         return _durations

@@ -527,9 +527,9 @@ def _named(message: str, question: str, people: Sequence[str], before: Sequence[
 def _of_a_relative(question: str, fragment: str) -> str:
     """Return "What happened to Mina Lyle’s father?" for "Mina Lyle’s father" after the question about her; else ""."""
     match = _RELATIVE.fullmatch(_LEAD_IN.sub("", fragment, count=1).rstrip(" ?.!"))
-    if match is None or question.count(match["owner"]) != 1 or re.search(rf"{re.escape(match['owner'])}['’]", question):
-        return ""
-    return question.replace(match["owner"], match[0])
+    before, owner, behind = question.partition(match["owner"]) if match else ("", "", "")
+    is_clear = match is not None and owner != "" and owner not in behind and not behind.startswith(("'", "’"))
+    return f"{before}{match[0]}{behind}" if match and is_clear else ""
 
 
 def _is_of_the_thing_before(question: str) -> bool:

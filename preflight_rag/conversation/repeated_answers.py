@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from preflight_rag.conversation.cited_before import figures_asked_for
+from preflight_rag.conversation.ones import asks_which
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
+from preflight_rag.state.reading import Draft
 from preflight_rag.state.schema import EarlierState
 from preflight_rag.state.values import Citation, Passage
 from preflight_rag.text.citations import find_citation, quoted, without_marks
-from preflight_rag.text.headers import CLOSEST
+from preflight_rag.text.headers import CLOSEST, only_says_near
 from preflight_rag.text.sentences import sentence_spans
+from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import STOP_WORDS, words
 
 MOST_QUOTES = 3
@@ -61,6 +66,39 @@ def without_old_subject(subject: Sequence[str], citations: Sequence[Citation], e
     """
     shown = {" ".join(citation["quote"].split()) for citation in earlier["citations"]}
     return [each for each in citations if " ".join(each.quote.split()) not in shown or names(subject, each)]
+
+
+def new_first(draft: Draft, message: str, asked: str, earlier: EarlierState) -> Draft:
+    """Return evidence for a follow-up with what the last answer showed behind what it did not show.
+
+    Args:
+        draft: The answer.
+        message: The follow-up as it was typed.
+        asked: The standalone question made from it; where that is not clear, the same quote may say it in other words.
+        earlier: The last answer.
+    """
+    lead, *quotes = draft.text.split("\n\n")
+    if draft.claims or not only_says_near(lead) or asked.startswith(earlier["question"]):
+        return draft
+    quotes.sort(key=lambda quote: shows_nothing_new(quote, message, earlier))
+    return replace(draft, text="\n\n".join([lead, *quotes]))
+
+
+def shows_nothing_new(quote: str, message: str, earlier: EarlierState) -> bool:
+    """Return whether the last answer showed a row or a heading, and it has nothing that a follow-up asks for.
+
+    A whole sentence may say it in other words: where somebody worked before is said by what she was.
+
+    Args:
+        quote: What is shown, which may stand between quotation marks.
+        message: The follow-up as it was typed.
+        earlier: The last answer.
+    """
+    text = " ".join(quote.split())
+    shown = [" ".join(citation["quote"].split()) for citation in earlier["citations"]]
+    was_shown = any(each in text and (is_row(each) or not each.endswith((".", "!", "?"))) for each in shown)
+    own, figures = own_words(message) - frozenset(words(earlier["question"])), figures_asked_for(message)
+    return was_shown and own.isdisjoint(words(text)) and not (figures and figures(text))
 
 
 def names(subject: Sequence[str], cited: Citation) -> bool:
@@ -171,6 +209,27 @@ def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
     quote = earlier["citations"][0]["quote"] if earlier["citations"] else ""
     is_reason = _ASKS_WHY.search(message) is not None and _REASON.search(quote) is not None
     return asked.startswith(earlier["question"]) and not is_reason
+
+
+def bears_on(message: str, quotes: Sequence[str], earlier: EarlierState) -> bool:
+    """Return whether one of an answer's quotes may say what a follow-up asks for.
+
+    It has one of the follow-up's own words, or a figure of the asked kind. Of a question for no figure, only "which
+    one" is known to ask for what a sentence without its words does not say.
+
+    Args:
+        message: The follow-up as it was typed.
+        quotes: What the answer cites.
+        earlier: The last answer.
+    """
+    own = own_words(message) - frozenset(words(earlier["question"]))
+    if any(own & frozenset(words(quote)) for quote in quotes):
+        return True
+    figures = figures_asked_for(message)
+    if figures is None:
+        return not asks_which(message) or any(map(is_row, quotes))
+    # A cell of a row shows its figure without a unit: "Hours: 12".
+    return any(figures(quote) or (is_row(quote) and re.search(r"\d", quote)) for quote in quotes)
 
 
 def shown_again(citations: Sequence[Citation], message: str = "") -> str:

@@ -7,13 +7,23 @@ from preflight_rag.library import Library
 from preflight_rag.nodes.abstain import abstain
 from preflight_rag.state.context import Context
 from preflight_rag.state.values import Document
-from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND
+from preflight_rag.text.headers import NOT_ANSWERED, NOT_IN_DOCUMENTS, NOTHING_FOUND, UNRESOLVED
 
 
 @pytest.mark.parametrize(("passages", "text"), [([], NOTHING_FOUND), ([{"id": "a", "title": ""}], NOT_ANSWERED)])
 async def test_it_says_whether_nothing_was_found_or_nothing_answers(passages, text):
     update = await abstain({"passage_refs": passages, "extracts": []}, Runtime(context=Context()))
     assert (update["answer"], update["abstained"], update["messages"][0].content) == (text, True, text)
+
+
+@pytest.mark.parametrize(
+    ("message", "text"), [("Which one did they choose?", UNRESOLVED), ("Where is the lift?", NOT_ANSWERED)]
+)
+async def test_a_follow_up_that_nothing_explains_is_not_denied(message, text):
+    asked = f"Who made the designs for the new cases? {message}"
+    passages = [{"id": "a", "title": ""}]
+    state = {"question": message, "standalone_question": asked, "passage_refs": passages, "extracts": []}
+    assert (await abstain(state, Runtime(context=Context())))["answer"] == text
 
 
 async def test_it_names_parts_that_could_not_be_read():

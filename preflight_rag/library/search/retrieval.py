@@ -60,6 +60,7 @@ class Retrieval:
         relevance: The second stage's score of those passages that it read, by id; of several questions, the best.
         rungs: Search expressions that were tried, with their hits.
         problems: What failed: `(item, what happened)`.
+        continued: Ids of the documents whose passages come first because a conversation goes on about them.
     """
 
     found: Rankings
@@ -67,6 +68,7 @@ class Retrieval:
     relevance: dict[str, float] = field(default_factory=dict)
     rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
+    continued: list[str] = field(default_factory=list)
 
     def references(self) -> list[PassageRef]:
         """Return the selected passages in the form of the graph's state; `rank` is their place in a prompt."""
