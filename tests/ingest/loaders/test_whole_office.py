@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from loaded_files import text_and_report
+from loaded_files import load_one, text_and_report
 from openpyxl import Workbook
 from openpyxl.comments import Comment
 
@@ -126,6 +126,12 @@ def test_an_open_text_with_notes_comments_boxes_and_headers(tmp_path: Path) -> N
         "Comment by Anna Berg: Since May.\n\nFree parking.\n\nPicture: A green roof"
     )
     assert {"headers": 1, "footnotes": 1, "comments": 1, "text_boxes": 1}.items() <= report["counts"].items()
+
+
+def test_the_title_of_an_open_text_is_no_page_header(tmp_path: Path) -> None:
+    body = "<office:text><text:p>Manual of the mill</text:p><text:p>It grinds.</text:p></office:text>"
+    styles = "<style:master-page><style:header><text:p>Chapter one Page 3</text:p></style:header></style:master-page>"
+    assert load_one(open_document(tmp_path / "a.odt", body, styles=styles)).title == "Manual of the mill"
 
 
 def test_an_open_sheet_with_a_hidden_one_and_a_formula(tmp_path: Path) -> None:
