@@ -23,6 +23,7 @@ _OPEN_END = re.compile(
     re.IGNORECASE,
 )
 _QUOTATION = re.compile(r"[\"“„«]\w")
+_ARTICLES = (" the", " an")
 _NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _PARTED = re.compile(r"[^\W\d_]\u2010$")
@@ -164,7 +165,8 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
     if line[0].islower() and not ends:
         is_broken = previous.endswith(("-", _PRINTED_HYPHEN)) and len(previous) > 1 and previous[-2].isalpha()
         return "" if is_broken else " "
-    if not ends and _OPEN_END.search(previous) and len(previous) > width / 3:
+    # An article is no end, however long the rows of a table are to which the width of a line is compared.
+    if not ends and (previous.endswith(_ARTICLES) or (_OPEN_END.search(previous) and len(previous) > width / 3)):
         return " "
     # Prose that names things looks like a title; it has filled its line.
     is_full = len(previous) + 1 + len(line.split()[0]) > width and _is_mostly_small(previous)

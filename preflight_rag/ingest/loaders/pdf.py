@@ -28,6 +28,7 @@ from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
 from preflight_rag.ingest.loaders.pdf_columns import boxes_of_page, with_columns
 from preflight_rag.ingest.loaders.pdf_lines import printed_lines, raise_marks, with_rows
 from preflight_rag.ingest.loaders.pdf_order import reading_order
+from preflight_rag.ingest.loaders.pdf_ruled_tables import Grid, page_grids, ruled_tables
 from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, figure_tables
 from preflight_rag.ingest.loaders.pdf_word_tables import may_have_columns, word_tables
 from preflight_rag.ingest.loaders.read_report import ReadReport
@@ -186,11 +187,14 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
         order = reading_order(text_page, spaced)
         ordered = text if order == sorted(order) else with_rows(spaced, {}, set(), order)
         if _has_figures(text):
-            text = _with_tables(text_page, spaced, order, figures=True) or with_rows(spaced, {}, set(), order)
+            ordered = with_rows(spaced, {}, set(), order)
+            text = _with_tables(text_page, spaced, order, page_grids(page), figures=True) or ordered
         elif boxes := boxes_of_page(text_page, text):
             columns = with_columns(text_page, text, boxes, *page.get_size())
-            if columns is None and may_have_columns(boxes):
-                columns = _with_tables(text_page, spaced, order, figures=False)
+            if columns is None:
+                grids, words = page_grids(page), may_have_columns(boxes)
+                if grids or words:
+                    columns = _with_tables(text_page, spaced, order, grids, words=words)
             text = columns or ordered
         else:
             text = ordered
@@ -209,22 +213,33 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
         page.close()
 
 
-def _with_tables(page: PdfTextPage, text: str, order: Sequence[int], *, figures: bool) -> str:
+def _with_tables(
+    page: PdfTextPage,
+    text: str,
+    order: Sequence[int],
+    grids: Sequence[Grid],
+    *,
+    figures: bool = False,
+    words: bool = True,
+) -> str:
     """Return a page's text with its tables written as rows; "" if it has none.
 
     Args:
         page: The page, for the positions of its characters.
         text: PDFium's text of the page, one line for each printed one.
         order: The numbers of these lines as they are read.
-        figures: Whether it has rows of figures, and not of words alone.
+        grids: The cells that its rules enclose.
+        figures: Whether it has rows of figures.
+        words: Whether it may have rows of words without rules around them.
     """
     lines = sorted(printed_lines(page, text), key=lambda line: -line.middle)
     rows_at: dict[int, list[str]] = {}
     taken: set[int] = set()
     found = chain(
-        word_tables(page, lines, taken, centred=True),
+        ruled_tables(page, lines, grids),
+        word_tables(page, lines, taken, centred=True) if words else (),
         figure_tables(lines) if figures else (),
-        word_tables(page, lines, taken),
+        word_tables(page, lines, taken) if words else (),
     )
     for rows, places in found:
         if places.isdisjoint(taken):

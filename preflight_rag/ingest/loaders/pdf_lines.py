@@ -150,7 +150,7 @@ def printed_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
             lines[-1].append(word)
         else:
             lines.append([word])
-    fonts = [_font_box(page, min(line[0].places), turn) for line in lines]
+    fonts = [font_box(page, min(line[0].places), turn) for line in lines]
     body = median(size for size, _ in fonts)
     for line, (size, foot) in zip(lines, fonts, strict=True):
         line.sort(key=lambda word: word.segments[0].left)
@@ -168,7 +168,7 @@ def printed_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
         )
 
 
-def _font_box(page: PdfTextPage, place: int, turn: Turn | None) -> tuple[float, float]:
+def font_box(page: PdfTextPage, place: int, turn: Turn | None) -> tuple[float, float]:
     """Return the height of the font in which a character is printed, and where it ends; in points."""
     import ctypes
 

@@ -63,6 +63,8 @@ _OF_PAGE = re.compile(
 )
 """What a program prints above or below each page, and names no column: "Page 1 of 2", "Printed 3 May 2024", a file."""
 
+_ITEM = re.compile(r"^\d{1,2}\. (?=\D)")
+"""The number of a heading, "2. Findings", whose full stop would end a caption."""
 _FIELD_OF_LETTER = re.compile(
     r"(?:bill|ship|sold|deliver)(?:ed)? to:|(?:invoice|order|delivery|due|your|our|customer|date|delivered|terms|to"
     r"|from|attn|address|kunde|rechnung|lieferung|datum|client|facture|commande)\b[^:]{0,30}: ",
@@ -443,7 +445,7 @@ def caption_above(lines: Sequence[Line], top: int) -> str:
             break
         if _FIELD_OF_LETTER.match(text):
             break
-        caption = f"{text} {caption}".strip()
+        caption = f"{_ITEM.sub('', text)} {caption}".strip()
         if not text.startswith(("(", "$", "In ", "in ")):
             break
     return caption
