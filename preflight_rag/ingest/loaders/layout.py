@@ -26,6 +26,8 @@ _QUOTATION = re.compile(r"[\"“„«]\w")
 _ARTICLES = (" the", " an")
 _NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
+_LAST_LETTERS = re.compile(r"(?<![^\W\d_])[^\W\d_]*+$")
+_BROKEN_WITHIN = re.compile(rf"(?<![^\W\d_])[^\W\d_]*+{HYPHEN}[^\W\d_]++")
 _PARTED = re.compile(r"[^\W\d_]\u2010$")
 _HYPHEN_WITHIN = re.compile(r"\w\u2010\w")
 _OWN_HYPHENS = re.compile(r"-|/|www\.|[^\s/]{0,20}://")
@@ -68,7 +70,7 @@ def vocabulary(lines: Sequence[str]) -> Counter[str]:
     counts: Counter[str] = Counter()
     broken = False
     for line in lines:
-        words = _WORD.findall(line)
+        words = _WORD.findall(_BROKEN_WITHIN.sub(" ", line) if HYPHEN in line else line)
         kept = words[1:] if broken else words
         broken = line.endswith(_HYPHENS)
         counts.update(word.casefold().replace(_PRINTED_HYPHEN, "-") for word in (kept[:-1] if broken else kept))
@@ -79,20 +81,34 @@ _LONGEST_WORD = 200
 """Characters before a hyphen in which the beginning of its word stands; a guess."""
 
 
-def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0) -> list[str]:
+def parts_words(lines: Sequence[str], known: Counter[str]) -> bool:
+    """Return whether words are parted at the ends of a document's lines: one that is stands elsewhere as a whole.
+
+    What a program that parts no words breaks at a line's end has a hyphen of its own: "carbon-dioxide".
+    """
+    for line, below in pairwise(lines):
+        head = _LAST_LETTERS.search(line[:-1]) if line.endswith(HYPHEN) else None
+        tail = _WORD.match(below) if head else None
+        if head and tail and known[(head[0] + tail[0]).casefold()] > known[f"{head[0]}-{tail[0]}".casefold()]:
+            return True
+    return False
+
+
+def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0, parted: bool = True) -> list[str]:
     """Return the paragraphs, headings, list items and table rows of one page or section.
 
     Args:
         lines: Printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs. A
             list item keeps the indent of its first line, any other paragraph the least one of its lines.
         known: `vocabulary` of the document, which decides whether a hyphen at a line's end belongs to the word.
+        parted: Whether words are parted at the ends of lines, so that one that the document has nowhere else is whole.
         wrapped_at: Characters at which the lines were broken, where that is known: a line is then full if the next
             word would not have fitted. Otherwise the lines around it say how long a full one is.
     """
     joined: list[list[str]] = []
     previous = ""
     indents = [line[: len(line) - len(line.lstrip())] for line in lines]
-    lines = [line.strip() for line in lines]
+    lines = [_mended(line.strip(), known, parted=parted) for line in lines]
     for index, line in enumerate(lines):
         if not line:
             previous = ""
@@ -110,7 +126,7 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
             joined.append([indents[index], line])
         elif previous.endswith(_HYPHENS) and separator == "":
             last = joined[-1].pop()
-            joined[-1] += [last[:-_LONGEST_WORD], _dehyphenated(last[-_LONGEST_WORD:], line, known)]
+            joined[-1] += [last[:-_LONGEST_WORD], _dehyphenated(last[-_LONGEST_WORD:], line, known, parted=parted)]
         else:
             joined[-1].append(separator + line)
         if not _LIST_ITEM.match(joined[-1][1]):
@@ -194,19 +210,31 @@ def _width(lines: Sequence[str], index: int) -> float:
     return max(30.0, around[int(len(around) * 0.8)]) if around else 30.0
 
 
-def _dehyphenated(left: str, right: str, known: Counter[str]) -> str:
-    """Return two parts of a word joined, with a hyphen if the document writes it so elsewhere."""
+def _mended(row: str, known: Counter[str], *, parted: bool) -> str:
+    """Return a row with the words whole that were broken within its cells."""
+    text, *parts = row.split(HYPHEN) if HYPHEN in row[:-1] else [row]
+    for part in parts:
+        text = _dehyphenated(text + HYPHEN, part, known, parted=parted) if part else text + HYPHEN
+    return text
+
+
+def _dehyphenated(left: str, right: str, known: Counter[str], *, parted: bool = True) -> str:
+    """Return two parts of a word joined, with a hyphen if the document writes it so elsewhere, or parts no words."""
     if left.endswith("-") and _OWN_HYPHENS.match(left.split()[-1]):
         return left + right
     left = left[:-1]
-    head = re.search(r"(?<![^\W\d_])[^\W\d_]*+$", left)
+    head = _LAST_LETTERS.search(left)
     tail = re.match(r"[^\W\d_]*", right)
     first, second = (head.group() if head else ""), (tail.group() if tail else "")
     if not first or not second or second[0].isupper():
         return f"{left}-{right}"
-    whole, parted = known[(first + second).casefold()], known[f"{first}-{second}".casefold()]
-    if whole or parted:
-        return left + ("-" if parted > whole else "") + right
+    whole, hyphened = known[(first + second).casefold()], known[f"{first}-{second}".casefold()]
+    if right[len(second) : len(second) + 1] == "-" and (compound := _WORD.match(right)):
+        hyphened += known[f"{first}-{compound[0]}".casefold()]
+    if whole or hyphened:
+        return left + ("-" if hyphened > whole else "") + right
+    if not parted:
+        return f"{left}-{right}"
     both = known[first.casefold()] > 0 and known[second.casefold()] > 0 and len(first) > 2 and len(second) > 3
     return left + ("-" if both else "") + right
 

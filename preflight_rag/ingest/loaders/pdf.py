@@ -22,6 +22,7 @@ from preflight_rag.ingest.loaders.layout import (
     HYPHEN,
     is_table_row,
     paragraphs,
+    parts_words,
     vocabulary,
 )
 from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
@@ -36,6 +37,7 @@ from preflight_rag.ingest.loaders.running_lines import without_printed_edges, wi
 from preflight_rag.state.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
 from preflight_rag.state.values import Document
 from preflight_rag.text.check_boxes import with_boxes
+from preflight_rag.text.tables import is_row
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
@@ -54,6 +56,10 @@ MOST_OBJECTS = 300
 """Of a page that are looked at for pictures; a guess that keeps drawings of thousands of lines cheap."""
 LEAST_SHARE = 0.03
 """Of its page that a picture takes to be counted; smaller ones are logos. A guess."""
+MANY_LINES = 400
+"""Of a document that parts words, one of which stands whole in another line of it; a guess: fewer may not have one."""
+_PARTS_NO_WORDS = re.compile(r"Skia/PDF")
+"""Producers that part no words unless a page asks for it: browsers."""
 _INCLUDED = ("subject", "keywords", "creator", "producer", "total_pages")
 
 
@@ -93,7 +99,7 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
     _report_pages(report, found, recognised)
     properties = found.properties
     title = one_line(properties.get("title", ""))
-    text, starts = _joined(_without_contents(pages, title, report), found.over)
+    text, starts = _joined(_without_contents(pages, title, report), found.over, properties.get("producer", ""))
     yield file_document(
         path,
         text,
@@ -186,18 +192,17 @@ def _read_page(document: PdfDocument, number: int, found: _Read) -> None:
         spaced = printed.replace("\r\n", " \n")
         order = reading_order(text_page, spaced)
         ordered = text if order == sorted(order) else with_rows(spaced, {}, set(), order)
+        grids = page_grids(page)
         if _has_figures(text):
             ordered = with_rows(spaced, {}, set(), order)
-            text = _with_tables(text_page, spaced, order, page_grids(page), figures=True) or ordered
-        elif boxes := boxes_of_page(text_page, text):
-            columns = with_columns(text_page, text, boxes, *page.get_size())
-            if columns is None:
-                grids, words = page_grids(page), may_have_columns(boxes)
-                if grids or words:
-                    columns = _with_tables(text_page, spaced, order, grids, words=words)
-            text = columns or ordered
+            text = _with_tables(text_page, spaced, order, grids, figures=True) or ordered
         else:
-            text = ordered
+            boxes = boxes_of_page(text_page, text)
+            columns = with_columns(text_page, text, boxes, *page.get_size())
+            words = columns is None and may_have_columns(boxes)
+            if columns is None and (grids or words):
+                columns = _with_tables(text_page, spaced, order, grids, words=words)
+            text = columns or ordered
         over = list(page_annotations(document, page, text_page, found.report))
         pictures, drawings = _pictures(page, is_blank=not _has_text(text))
         if _has_text(text):
@@ -323,7 +328,7 @@ def _without_contents(pages: list[str], title: str, report: ReadReport) -> list[
     )
 
 
-def _joined(printed: list[list[str]], over: list[list[str]]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def _joined(printed: list[list[str]], over: list[list[str]], producer: str) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Return the pages as one text, and `(number, offset)` of each page; sentences may run over page breaks.
 
     Annotations of a page follow its text.
@@ -331,13 +336,16 @@ def _joined(printed: list[list[str]], over: list[list[str]]) -> tuple[str, tuple
     Args:
         printed: The lines of each page.
         over: The annotations of each page.
+        producer: The program that wrote the file.
     """
-    known = vocabulary([line for page in printed for line in page])
+    lines = [line for page in printed for line in page]
+    known = vocabulary(lines)
+    parted = parts_words(lines, known) or (len(lines) < MANY_LINES and not _PARTS_NO_WORDS.match(producer))
     text, starts = "", []
     pieces: list[str] = []
     length = 0
     for number, lines in enumerate(printed, 1):
-        body = "\n".join([*paragraphs(lines, known), *over[number - 1]])
+        body = "\n".join([*paragraphs(lines, known, parted=parted), *over[number - 1]])
         if pieces and body:
             separator = " " if body[0].islower() and text[-1:].isalpha() else "\n\n"
             pieces.append(separator)
@@ -350,12 +358,17 @@ def _joined(printed: list[list[str]], over: list[list[str]]) -> tuple[str, tuple
 
 
 def _lines(page: str) -> list[str]:
-    """Return the printed lines of a page; a line that ends inside a word ends with `HYPHEN`."""
-    lines = []
+    """Return the printed lines of a page; a line that ends inside a word ends with `HYPHEN`.
+
+    A row of a table stays one line, with `HYPHEN` inside its words.
+    """
+    lines: list[str] = []
     for stretch in page.split("\n"):
-        *broken, last = re.split("[\ufffe\x02]", stretch)
-        lines.extend([one_line(part) + HYPHEN for part in broken])
-        lines.append(one_line(last))
+        parts = [one_line(part) for part in re.split("[\ufffe\x02]", stretch)]
+        if is_row(stretch):
+            lines.append(HYPHEN.join(parts))
+        else:
+            lines += [*(part + HYPHEN for part in parts[:-1]), parts[-1]]
     return lines
 
 

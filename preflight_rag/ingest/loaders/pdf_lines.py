@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 Turn = Callable[[list[float]], list[float]]
 """Turns the box of a character, (left, right, bottom, top), as its page is turned to be read."""
 
+Style = tuple[bytes, int, tuple[int, ...]]
+"""A font's name, its weight, and its colour."""
+
 LONGEST_FONT = 120
 """Characters of a font's name that are read."""
 GAP = 0.9
@@ -251,10 +254,10 @@ def _gap(page: PdfTextPage, text: str, height: float) -> float:
     from pypdfium2 import raw
 
     x, y = ctypes.c_double(), ctypes.c_double()
+    pointers, read = (ctypes.byref(x), ctypes.byref(y)), raw.FPDFText_GetCharOrigin
     begins: list[float | None] = []
     for place, char in enumerate(text[:MOST_LETTERS]):
-        letter = char.isascii() and char.isalpha()
-        known = letter and raw.FPDFText_GetCharOrigin(page, place, ctypes.byref(x), ctypes.byref(y))
+        known = char.isascii() and char.isalpha() and read(page, place, *pointers)
         begins.append(x.value if known else None)
     widths = sorted(right - left for left, right in pairwise(begins) if left is not None and right is not None)
     if len(widths) < LEAST_LETTERS:
@@ -279,7 +282,7 @@ def segments_of(words: Sequence[Segment], height: float, gap: float) -> list[Seg
     return joined
 
 
-def style_of(page: PdfTextPage, place: int) -> tuple[bytes, int, tuple[int, ...]]:
+def style_of(page: PdfTextPage, place: int) -> Style:
     """Return the font in which a character is printed, its weight, and its colour."""
     import ctypes
 

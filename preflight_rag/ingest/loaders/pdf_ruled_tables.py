@@ -6,15 +6,12 @@ table whose rules are closed around all of its cells is read so; one with fewer 
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from preflight_rag.ingest.loaders.layout import HYPHEN, paragraphs
-from preflight_rag.ingest.loaders.pdf_lines import FIGURE, RAISED, Line, font_box, style_of
+from preflight_rag.ingest.loaders.pdf_lines import FIGURE, RAISED, YEARS, Line, Style, font_box, style_of
 from preflight_rag.ingest.loaders.pdf_tables import caption_above
 from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.tables import LONGEST_CAPTION, LONGEST_NAME, MOST_HEADER_ROWS, is_figure, is_row, table_lines
@@ -30,7 +27,7 @@ SHORTEST = 6.0
 MOST_OBJECTS = 6_000
 """Of a page that are looked at for rules; maps and diagrams have more."""
 MANY_OBJECTS = 300
-LEAST_RUN = 5
+LEAST_RUN = 7
 """Objects of a page from which on rules are looked for where as many objects in a row are drawn with lines. Browsers
 print each letter as an object, and the rules of a page before its letters."""
 MOST_SIDES = 400
@@ -39,6 +36,9 @@ SIDES = 5
 """Points of a rectangle, the first of which is its last one; filled without a border it is the ground of a cell."""
 LEAST_RULES = 4
 """Rules in each direction without which a page has no table: three rows and two columns, drawn cell by cell or not."""
+MOST_RULES = 10_000
+MOST_CROSSINGS = 40_000
+"""Rules of a page, and pairs of them, beyond which it is a drawing, and would take long."""
 LEAST_ROWS = 3
 MOST_COLUMNS = 20
 MOST_ROWS = 200
@@ -49,8 +49,6 @@ MOSTLY = 0.5
 SMALL = 0.85
 LONGEST_MARK = 5
 """Of the height of the font before it that the mark of a note takes at most, and its characters."""
-_BROKEN = re.compile("[\ufffe\x02]")
-"""Where PDFium has a word that was parted at the end of a line."""
 _SAMPLE = 4
 """Rows below a header that show that it is printed otherwise."""
 
@@ -113,11 +111,12 @@ class Grid:
 
 @dataclass(frozen=True)
 class _Word:
-    """A word: the place of its first character, and the number of its line."""
+    """A word: the place of its first character, its line's number, and whether it is a mark behind the one before."""
 
     begin: int
     text: str
     line: int
+    is_mark: bool = False
 
     @property
     def end(self) -> int:
@@ -132,12 +131,14 @@ def page_grids(page: PdfPage) -> list[Grid]:
     from pypdfium2 import raw
 
     rules = _Rules()
-    sides = [c_float() for _ in range(4)]
-    pointers = [byref(side) for side in sides]
+    left, bottom, right, top = (c_float() for _ in range(4))
+    pointers = [byref(side) for side in (left, bottom, right, top)]
+    read = raw.FPDFPageObj_GetBounds
     for path in _paths(page):
-        if raw.FPDFPageObj_GetBounds(path, *pointers) and not rules.add(*(side.value for side in sides)):
+        if read(path, *pointers) and not rules.add(left.value, bottom.value, right.value, top.value):
             _add_sides(rules, path)
-    return list(_grids(rules)) if rules.may_be_table() else []
+    number = len(rules.across) + len(rules.upright)
+    return list(_grids(rules)) if rules.may_be_table() and number <= MOST_RULES else []
 
 
 def _paths(page: PdfPage) -> Iterator[FPDF_PAGEOBJECT]:
@@ -214,7 +215,7 @@ def ruled_tables(
         words = _words(page, lines, grid, grids)
         if not _is_table(grid, words):
             continue
-        rows = [[_text(page, words.get(number, ())) for number in row] for row in grid.cells]
+        rows = [[_text(words.get(number, ())) for number in row] for row in grid.cells]
         styles = [
             [style_of(page, words[each][0].begin) if each in words else None for each in row] for row in grid.cells
         ]
@@ -226,19 +227,22 @@ def ruled_tables(
 
 
 def _grids(rules: _Rules) -> Iterator[Grid]:
-    """Yield the cells of each table whose rules are closed around them."""
+    """Yield the cells of each group of rules that cross, where each cell is closed."""
     across, upright = _merged(rules.across), _merged(rules.upright)
-    left = set(range(len(across)))
+    if len(across) * len(upright) > MOST_CROSSINGS:
+        return
+    crossed = [{at for at, rule in enumerate(upright) if _cross(each, rule)} for each in across]
+    left = {number for number, own in enumerate(crossed) if len(own) > 1}
     while left:
-        found, beside = {min(left)}, set[int]()
-        while True:  # Rules that cross one that was found, up and down and across by turns.
-            beside = {at for at, rule in enumerate(upright) if any(_cross(across[each], rule) for each in found)}
-            more = {at for at in left if any(_cross(across[at], upright[each]) for each in beside)} - found
-            if not more:
-                break
+        found: set[int] = set()
+        beside: set[int] = set()
+        more = {min(left)}
+        while more:
             found |= more
+            beside = beside.union(*(crossed[number] for number in more))
+            more = {number for number in left - found if crossed[number] & beside}
         left -= found
-        grid = _grid([across[at] for at in found], [upright[at] for at in beside])
+        grid = _grid([across[number] for number in found], [upright[number] for number in beside])
         if grid is not None:
             yield grid
 
@@ -345,30 +349,32 @@ def _words(page: PdfTextPage, lines: Sequence[Line], grid: Grid, grids: Sequence
                 return {}
             if cell is not None:
                 found.setdefault(cell, []).append(_Word(begin, word.text, number))
-            elif grid.rows[-1] < begun[1] < grid.rows[0] and not any(each.cell(*begun) for each in grids):
+            elif grid.rows[-1] < begun[1] < grid.rows[0] and all(each.cell(*begun) is None for each in grids):
                 return {}
-    for own in found.values():
-        own.sort(key=lambda word: word.begin)
+    return {cell: _with_marks(page, sorted(own, key=lambda word: word.begin)) for cell, own in found.items()}
+
+
+def _with_marks(page: PdfTextPage, words: Sequence[_Word]) -> list[_Word]:
+    """Return the words of a cell with the marks of notes as raised characters, each in the line of the word before."""
+    found: list[_Word] = []
+    for word in words:
+        before = found[-1] if found else None
+        if before is not None and len(word.text) <= LONGEST_MARK and _is_raised(page, word.begin, before.begin):
+            mark = raised_behind(before.text, word.text)
+            word = replace(word, text=mark, line=before.line, is_mark=mark != word.text)
+        found.append(word)
     return found
-
-
-def _text(page: PdfTextPage, words: Sequence[_Word]) -> str:
-    """Return the text of a cell, with the marks of notes behind its words as raised characters."""
-    text = ""
-    for number, word in enumerate(words):
-        is_short = number > 0 and len(word.text) <= LONGEST_MARK
-        mark = word.text
-        if is_short and _is_raised(page, word.begin, words[number - 1].begin):
-            mark = raised_behind(text, word.text)
-        text += mark if mark != word.text else f" {mark}"
-    parts = _BROKEN.split(text.strip())
-    return " ".join(paragraphs([*(f"{part}{HYPHEN}" for part in parts[:-1]), parts[-1]], Counter()))
 
 
 def _is_raised(page: PdfTextPage, place: int, before: int) -> bool:
     """Return whether a character is smaller than another one and stands above its foot."""
     (size, foot), (usual, lowest) = font_box(page, place, None), font_box(page, before, None)
     return size < SMALL * usual and lowest + RAISED * usual < foot < lowest + usual
+
+
+def _text(words: Sequence[_Word]) -> str:
+    """Return the text of a cell, or of one of its lines."""
+    return "".join(word.text if word.is_mark else f" {word.text}" for word in words).strip()
 
 
 def _is_table(grid: Grid, words: Mapping[int, Sequence[_Word]]) -> bool:
@@ -383,15 +389,13 @@ def _is_table(grid: Grid, words: Mapping[int, Sequence[_Word]]) -> bool:
 
 def _holds_rows(cells: Sequence[Sequence[_Word]]) -> bool:
     """Return whether a row between two rules holds several rows: labels, or figures, that stand below each other."""
-    lines = [
-        [" ".join(word.text for word in own) for _, own in groupby(cell, key=lambda word: word.line)] for cell in cells
-    ]
+    lines = [[_text(list(own)) for _, own in groupby(cell, key=lambda word: word.line)] for cell in cells]
     if any(len(cell) > 1 and all(map(FIGURE.fullmatch, cell)) for cell in lines):
         return True
     return LEAST_ROWS <= len(lines[0]) <= max(map(len, lines[1:]))
 
 
-def _written(grid: Grid, rows: list[list[str]], styles: Sequence[Sequence[object | None]], caption: str) -> list[str]:
+def _written(grid: Grid, rows: list[list[str]], styles: Sequence[Sequence[Style | None]], caption: str) -> list[str]:
     """Return the rows of a table as lines, with the names of its columns where something says that they are these."""
     title: list[str] = []
     while len(rows) > LEAST_ROWS and len({*grid.cells[len(title)]}) == 1:
@@ -411,21 +415,22 @@ def _written(grid: Grid, rows: list[list[str]], styles: Sequence[Sequence[object
     return [*before, *table_lines(rows, caption=caption, header_rows=header)]
 
 
-def _has_labels(styles: Sequence[Sequence[object | None]]) -> bool:
+def _has_labels(styles: Sequence[Sequence[Style | None]]) -> bool:
     """Return whether every second column holds labels, in another font or colour than the values beside them."""
     labels, values = ({style for row in styles for style in row[place::2] if style} for place in (0, 1))
     return bool(labels and values) and not labels & values
 
 
 def _header_rows(
-    rows: Sequence[Sequence[str]], cells: Sequence[Sequence[int]], styles: Sequence[Sequence[object | None]]
+    rows: Sequence[Sequence[str]], cells: Sequence[Sequence[int]], styles: Sequence[Sequence[Style | None]]
 ) -> int | None:
     """Return how many rows name the columns: those printed otherwise than the ones below; None if figures may say it.
 
     First cells may be printed as the names are, and headings within the table, which span it.
     """
+    parts = 2 if len(rows[0]) == 2 else None  # links are coloured: beside one name the font alone says something
     own = [
-        {style for style in row[1:] if style} if len({*at}) > 1 else set()
+        {style[:parts] for style in row[1:] if style} if len({*at}) > 1 else set()
         for at, row in zip(cells, styles, strict=True)
     ]
     count = 1
@@ -435,7 +440,9 @@ def _header_rows(
         count += 1
     below = [styles for styles in own[count:] if styles][:_SAMPLE]
     is_other = bool(own[0] and below) and not any(own[0] & styles for styles in below)
-    if is_other and all(len(name) <= LONGEST_NAME for row in rows[:count] for name in row):
+    names = [name for row in rows[:count] for name in row if name]
+    are_figures = all(FIGURE.fullmatch(name) and not YEARS.fullmatch(name) for name in names[1:])
+    if is_other and not are_figures and all(len(name) <= LONGEST_NAME for name in names):
         return count
     figures = [is_figure(cell) for row in rows[1:] for cell in row[1:] if cell]
     return None if 2 * sum(figures) > len(figures) else 0

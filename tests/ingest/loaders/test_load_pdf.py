@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -223,3 +224,51 @@ def test_names_at_the_left_of_cells_stand_over_the_figures_at_their_right(tmp_pa
     (document,) = load(tmp_path / "stores.pdf")
     assert isinstance(document, Document)
     assert "Part: Cleat | Stock: 349 | Price: 2.5" in document.text
+
+
+BROKEN = ("Fire: use the carbon-", "dioxide bottle by the door.")
+
+
+@pytest.mark.parametrize(
+    ("producer", "others", "text"),
+    [
+        ("Skia/PDF m156", (), "the carbon-dioxide bottle"),
+        ("pdfTeX-1.40.25", (), "the carbondioxide bottle"),
+        (
+            "Skia/PDF m156",
+            ("All informa-", "tion is free.", "The information desk is open."),
+            "the carbondioxide bottle",
+        ),
+        ("pdfTeX-1.40.25", ("The carbon-dioxide bottle is red.",), "the carbon-dioxide bottle"),
+    ],
+    ids=["browser", "typesetter", "browser that parts words", "typesetter of a word with a hyphen"],
+)
+def test_a_hyphen_at_a_lines_end_stays_where_no_words_are_parted(
+    tmp_path: Path, producer: str, others: Sequence[str], text: str
+) -> None:
+    assert text in printed_by(tmp_path / "a.pdf", producer, [*BROKEN, *others])
+
+
+def test_a_long_document_without_a_parted_word_parts_none(tmp_path: Path) -> None:
+    others = [f"Bench number {number} was swept and mopped today." for number in range(450)]
+    assert "the carbon-dioxide bottle" in printed_by(tmp_path / "a.pdf", "pdfTeX-1.40.25", [*BROKEN, *others])
+
+
+def printed_by(path: Path, producer: str, lines: Sequence[str]) -> str:
+    pdf = FPDF()
+    pdf.set_producer(producer)
+    pdf.set_font("Helvetica", "", 10)
+    for number, line in enumerate(lines):
+        if number % 50 == 0:
+            pdf.add_page()
+        pdf.text(20, 20 + 5 * (number % 50), line)
+    pdf.output(str(path))
+    (document,) = load(path)
+    assert isinstance(document, Document)
+    return " ".join(document.text.split())
+
+
+def test_a_line_that_ends_with_an_article_goes_on_beside_long_rows() -> None:
+    row = " | ".join(f"Column {number}: a cell of many words" for number in range(9))
+    lines = ["Safety Sheet Number Six: The Workshop and the", "Wet Bench", *[row] * 5]
+    assert paragraphs(lines, vocabulary(lines))[0] == "Safety Sheet Number Six: The Workshop and the Wet Bench"
