@@ -137,8 +137,9 @@ def page_grids(page: PdfPage) -> list[Grid]:
     for path in _paths(page):
         if read(path, *pointers) and not rules.add(left.value, bottom.value, right.value, top.value):
             _add_sides(rules, path)
-    number = len(rules.across) + len(rules.upright)
-    return list(_grids(rules)) if rules.may_be_table() and number <= MOST_RULES else []
+        if len(rules.across) + len(rules.upright) > MOST_RULES:
+            return []
+    return list(_grids(rules)) if rules.may_be_table() else []
 
 
 def _paths(page: PdfPage) -> Iterator[FPDF_PAGEOBJECT]:

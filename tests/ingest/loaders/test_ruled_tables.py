@@ -297,3 +297,12 @@ def test_a_word_that_is_broken_in_a_cell_stays_in_its_row(tmp_path: Path, produc
     lines = read(tmp_path / "a.pdf", pdf)
     assert lines[0] == f"Place: Bench | What: {cell} | Lead: Ida"
     assert lines[1] == "Place: Yard | What: sand | Lead: Max"
+
+
+def test_a_drawing_of_many_rules_is_read_as_text(tmp_path: Path) -> None:
+    pdf = page()
+    for number in range(5000):
+        by_row, column = divmod(number, 100)
+        pdf.rect(10 + 1.8 * column, 20 + 5 * by_row, 1.8, 5)
+    put(pdf, LEFT, 285, "Plan of the bench")
+    assert read(tmp_path / "a.pdf", pdf) == ["Plan of the bench"]
