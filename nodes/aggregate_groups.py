@@ -19,6 +19,8 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.values import Relation
 from preflight_rag.state.views import Answered
 from preflight_rag.text.headers import only_says_near
+from preflight_rag.text.names import surface_names
+from preflight_rag.text.question_forms import form_of
 
 
 async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
@@ -58,7 +60,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         draft, entries = as_evidence(
             state["standalone_question"], draft, entries, {source.n: source for source in sources}
         )
-        if only_says_near(draft.text.split("\n\n")[0]):
+        if only_says_near(draft.text.split("\n\n")[0]) and not _may_be_several(state):
             return _nearest_instead(state)
     return {
         "draft": draft.dump(),
@@ -69,6 +71,16 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
         "gaps": composed.gaps,
         "onward": "cite" if draft.found else "abstain",
     }
+
+
+def _may_be_several(state: Answered) -> bool:
+    """Return whether a question has a name that several things may have, or the route was asked for.
+
+    Then the answers of all groups are shown, however uncertain: on RAMDocs fewer right ones would be.
+    """
+    question = state["standalone_question"]
+    is_forced = bool((state.get("decision") or {}).get("forced"))
+    return is_forced or (form_of(question) != "verdict" and bool(surface_names(question)))
 
 
 def _nearest_instead(state: Answered) -> State:

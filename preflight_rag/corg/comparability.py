@@ -189,11 +189,8 @@ def _periods(text: str) -> set[str]:
     """Return the lengths of time since a start that a text names, in days."""
     found = set()
     for match in _PERIOD.finditer(text):
-        number, unit = next(
-            (match[n], match[u])
-            for n, u in (("number", "unit"), ("before", "length"), ("place", "name"), ("figure", "short"))
-            if match[u]
-        )
+        pairs = (("number", "unit"), ("before", "length"), ("place", "name"), ("figure", "short"))
+        number, unit = next(((match[n], match[u]) for n, u in pairs if match[u]), ("", ""))
         amounts = figures_of(number).amounts
         if amounts:
             found.add(f"{amounts[0].value * _DAYS[unit.casefold()]:g}")

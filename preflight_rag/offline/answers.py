@@ -580,9 +580,11 @@ class AnswerReader:
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
         """Return the sentences nearest to an answer without a claim; NOTHING if they hardly match the question."""
+        # Of a document that the question does not name, a later edition may still be quoted.
+        every = [item.source for item in read]
+        by_number = {source.n: source for source in every}
         read = [item for item in read if not fit.is_of_other_document(item.source.n)]
         sources = [item.source for item in read]
-        by_number = {source.n: source for source in sources}
         lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
         if lines := attendance_lines(question, sources):
             return evidence(lines, lead, judgement.why_unclaimed())
@@ -619,8 +621,8 @@ class AnswerReader:
         found = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
         nearest = joined_quotes(found, by_number)
         quotes, lead = of_versions(nearest, fit, lead)
-        quotes = _with_further(question, quotes, sources) if quotes else quotes
-        if quotes and (items := siblings(quotes[0], question, sources)):
+        quotes = _with_further(question, quotes, every) if quotes else quotes
+        if quotes and (items := siblings(quotes[0], question, every)):
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
         # That something is now otherwise is no other answer to why it was so.
@@ -729,7 +731,7 @@ def _continued(question: str, quote: str, source: Source) -> str:
 def _with_further(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return quotes with what the first of them leads to behind it: a remedy, and the items in the next passage."""
     first, *others = quotes
-    source = next(each for each in sources if each.n == first[0])
+    source = {each.n: each for each in sources}[first[0]]
     shown = [first]
     if remedy := remedy_behind(question, first[1], source):
         shown.append((source.n, _continued(question, remedy, source)))

@@ -214,7 +214,7 @@ def answer_features(
     """
     best = group.found[0]
     source, quote = best.source, best.quote
-    reading = next(item.reading for item in read if item.source.n == source.n)
+    reading = {item.source.n: item.reading for item in read}[source.n]
     own = terms.share(frozenset(words_by_token(f"{source.title} {quote}")))
     rivals = [
         other.found[0].probability

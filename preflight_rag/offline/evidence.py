@@ -41,7 +41,7 @@ from preflight_rag.text.quotes import is_title, locate, plain
 from preflight_rag.text.tables import is_row
 from preflight_rag.text.under_headings import under_headings
 from preflight_rag.text.values import asked_kind, figures_of, last_question
-from preflight_rag.text.versions import newest_first, versions_lead
+from preflight_rag.text.versions import names_version, newest_first, versions_lead
 from preflight_rag.text.words import STOP_WORDS, encodable, words
 
 if TYPE_CHECKING:
@@ -745,10 +745,10 @@ def of_versions(quotes: Sequence[tuple[int, str]], fit: SentenceFit, lead: str) 
         return list(quotes), lead
     n, quote = outdated[0]
     latest = newest_first([item.source for item in newer[n, quote]])[0]
-    text = next(item.text for item in newer[n, quote] if item.source is latest)
+    text = next((item.text for item in newer[n, quote] if item.source is latest), "")
     of_other_years = is_of_other_years(fit.question, [(latest, text), (fit.source(n), quote)])
-    if of_other_years or not answers_to(fit.question, latest, text):  # what changed is no answer
-        return list(quotes), lead
+    if of_other_years or names_version(fit.question, fit.source(n)) or not answers_to(fit.question, latest, text):
+        return list(quotes), lead  # what changed is no answer
     if all(number != latest.n for number, _ in shown):  # the older one must not stand alone under this line
         shown = [(latest.n, text), *shown]
     return shown, versions_lead(latest, text, quote)

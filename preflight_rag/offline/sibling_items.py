@@ -48,7 +48,7 @@ def siblings(quote: tuple[int, str], question: str, sources: Sequence[Source]) -
     """
     n, written = quote
     line, colon, _ = written.rpartition(": ")
-    source = next(each for each in sources if each.n == n)
+    source = {each.n: each for each in sources}[n]
     if not colon or is_row(written) or set(words(question)) - STOP_WORDS - set(words(f"{line} {source.title}")):
         return []
     texts = dict.fromkeys(text.strip(_MARKS) for text in source.text.split("\n"))

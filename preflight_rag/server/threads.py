@@ -145,7 +145,10 @@ def _turns(service: Service, user: User, thread_id: str) -> list[Turn]:
 def _summary(service: Service, user: User, thread_id: str) -> ThreadSummary:
     """Return the summary of a user's thread."""
     name = user.thread(thread_id)
-    return next(row for row in service.preflight.ledger.threads() if row.thread_id == name)
+    row = next((row for row in service.preflight.ledger.threads() if row.thread_id == name), None)
+    if row is None:
+        raise _missing(thread_id)
+    return row
 
 
 def _missing(thread_id: str) -> ThreadNotFound:

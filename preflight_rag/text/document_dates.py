@@ -195,7 +195,7 @@ def _matches(where: str, pattern: re.Pattern[str], stretches: Sequence[str]) -> 
     for stretch in stretches:
         for start, end in _windows(stretch):
             for match in pattern.finditer(stretch, start, end):
-                words = next(part for part in match.groupdict().values() if part)
+                words = next((part for part in match.groupdict().values() if part), "")
                 is_others = _is_of_another(stretch, match) or (where == "line" and _is_event(stretch, match.start()))
                 if (found := _plausible(words)) and not is_others:
                     yield FoundDate(found, where, " ".join(match.group().split()))

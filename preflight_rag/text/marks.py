@@ -124,7 +124,7 @@ def _cell_with_marks(part: int, column: str, text: str) -> MarkedCell | None:
 
 def keys_of(match: re.Match[str]) -> tuple[str, ...]:
     """Return the marks of a match: all together, then each alone."""
-    text = next(value for name, value in match.groupdict().items() if value and name not in ("mark", "gap"))
+    text = next((value for name, value in match.groupdict().items() if value and name not in ("mark", "gap")), "")
     text = unicodedata.normalize("NFKC", text)
     parts = re.split(r", ?", text)
     if "symbol" in match.groupdict() or "raised" in match.groupdict():

@@ -198,7 +198,7 @@ class SentenceFit:
 
     def source(self, n: int) -> Source:
         """Return the passage of a number."""
-        return next(source for source in self._sources if source.n == n)
+        return {source.n: source for source in self._sources}[n]
 
     def is_replaced(self, n: int, quote: str) -> bool:
         """Return whether a quote is from an edition that another one replaces, and which the question does not name."""

@@ -424,7 +424,7 @@ def is_figure(cell: str) -> bool:
 def _caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[list[str]]]:
     """Return the caption and the rows, without a first row that contains only a heading of the table."""
     if len(rows) > 2 and len(rows[0]) > 1 and len({cell for cell in rows[0] if cell}) == 1:
-        first = next(cell for cell in rows[0] if cell)
+        first = next((cell for cell in rows[0] if cell), "")
         if len(first) <= LONGEST_CAPTION:
             return f"{caption.rstrip(' .')}. {first}" if caption else first, rows[1:]
     if len(rows) > 2 and not _stacked_header(rows)[1]:

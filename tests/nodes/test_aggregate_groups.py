@@ -26,8 +26,8 @@ def context(rank):
 
 @pytest.fixture
 def aggregated(library, retrieved):
-    async def make(*drafts, gaps=(), claims=True):
-        state = await retrieved("How many people live in Broken Bow?", k=4)
+    async def make(*drafts, gaps=(), claims=True, question="How many people live in Broken Bow?"):
+        state = await retrieved(question, k=4)
         state |= {
             "contexts": [context(rank) for rank in (1, 2)],
             "relations": [],
@@ -67,11 +67,17 @@ def unsure(group, *ranks):
 
 async def test_where_no_answer_is_sure_all_passages_are_read_again(aggregated):
     """What a group's answer stands in is often not what is nearest to the question."""
-    update = await aggregated(unsure(1, 1, 2), claims=False)
+    update = await aggregated(unsure(1, 1, 2), claims=False, question="How many people live in the town?")
     assert (update["onward"], update["partitions"], update["entries"]) == ("answer_plain", [[1, 2, 3, 4]], [])
     (step,) = update["escalations"]
     assert (step["from"], step["to"], step["silent"]) == ("corg", "plain", True)
     assert "draft" not in update
+
+
+async def test_what_several_things_of_a_name_are_stands_side_by_side(aggregated):
+    update = await aggregated(unsure(1, 1, 2), claims=False)
+    assert update["draft"]["text"] == f"{SEVERAL}\n\n**E1**: “One of them.” [1]\n\n**E2**: “Two of them.” [2]"
+    assert update["onward"] == "cite"
 
 
 def test_answers_that_are_not_sure_stand_with_their_subjects():

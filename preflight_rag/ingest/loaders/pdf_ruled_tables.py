@@ -221,7 +221,7 @@ def ruled_tables(
             [style_of(page, words[each][0].begin) if each in words else None for each in row] for row in grid.cells
         ]
         places = {place for own in words.values() for word in own for place in range(word.begin, word.end)}
-        first = next(number for number, line in enumerate(lines) if line.places & places)
+        first = next((number for number, line in enumerate(lines) if line.places & places), 0)
         written = _written(grid, rows, styles, caption_above(lines, first))
         # A line without a bar is no row to whoever joins lines to paragraphs.
         yield [part for line in written for part in ([line] if is_row(line) else ["", line, ""])], places
