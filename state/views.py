@@ -209,6 +209,7 @@ class Answered(TypedDict):
     group_drafts: list[GroupDraft]
     draft: dict[str, Any]
     gaps: list[dict[str, str]]
+    decision: NotRequired[dict[str, Any]]
     escalations: NotRequired[list[Escalation]]
 
 
