@@ -262,6 +262,17 @@ def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, f
     return found
 
 
+def _without_group(columns: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the name that is above all divided columns, and the columns' names without it.
+
+    Of "Charge, Members" and "Charge, Others" it is "Charge", which tells none of them from the others.
+    """
+    groups = [column.rpartition(", ")[0] for column in columns if ", " in column]
+    if len(groups) < 2 or len(set(groups)) > 1:
+        return "", list(columns)
+    return groups[0], [column.removeprefix(f"{groups[0]}, ") for column in columns]
+
+
 def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) -> Iterator[_Line]:
     """Yield the rows of all passages.
 
@@ -288,13 +299,14 @@ def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) 
         whole = max(
             (each for each in captions[source.title] if caption and each.startswith(caption)), key=len, default=""
         )
+        group, names = _without_group([cell.column for cell in row.cells])
         yield _Line(
             source,
             line,
             row,
             tuple(terms(cell.text) for cell in row.cells),
-            tuple(terms(cell.column) for cell in row.cells),
-            terms(whole) | terms(source.title),
+            tuple(terms(name) for name in names),
+            terms(whole) | terms(source.title) | terms(group),
         )
 
 

@@ -91,7 +91,11 @@ def replacing(source: Source, sources: Sequence[Source]) -> list[Source]:
 def names_version(question: str, source: Source) -> bool:
     """Return whether a question names the version of a document: its year, number, edition or date."""
     title = source.title.replace("_", " ")
-    names = [version_name(source), dated(source)[:4], *(found[0] for form in (_VERSION, _EDITION) if (found := form.search(title)))]
+    names = [
+        version_name(source),
+        dated(source)[:4],
+        *(found[0] for form in (_VERSION, _EDITION) if (found := form.search(title))),
+    ]
     return any(name and name.casefold() in question.casefold() for name in names)
 
 

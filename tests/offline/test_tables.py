@@ -209,3 +209,15 @@ BATHS = (
 def test_the_amount_beside_a_label_needs_no_word_for_its_column(question, cell):
     found = table_answer(question, [Source(1, "a", "Bath fees 2023", BATHS)])
     assert (found.cell if found else None) == cell
+
+
+@pytest.mark.parametrize(("whose", "cell"), [("members", "£55"), ("others", "£95")])
+def test_a_name_above_all_columns_names_none_of_them(whose, cell):
+    rows = (
+        "When: Morning | Charge, Members: £30 | Charge, Others: £50",
+        "When: Evening | Charge, Members: £55 | Charge, Others: £95",
+    )
+    hall = Source(1, "p", "Hiring the hall", "\n".join(rows))
+    found = table_answer(f"How much is the hall for an evening for {whose}?", [hall])
+    assert found is not None
+    assert found.cell == cell
