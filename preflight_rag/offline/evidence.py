@@ -140,6 +140,8 @@ _DAY = re.compile(
     r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|days?|weeks?|months?|years?|hours?|today|tomorrow|yesterday|noon)\b"
     r"|\d{1,2}:\d\d|\d ?[ap]\.?m\b"
 )
+_PAGE_HEAD = re.compile(r"(?:Header|Footer): (?:[^\n]{0,100}\b)?page \d", re.IGNORECASE)
+"""A line at the head or the foot of each page with its number, as loaders write it."""
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
 
 
@@ -319,6 +321,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         title = words(source.title)
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         own = [quote for quote in own if not (_is_letterhead(quote, source) or _is_contents(quote))] or own
+        own = [quote for quote in own if not _PAGE_HEAD.match(quote)] or own
         own = [quote for quote in own if not is_bare_reference(question, quote)] or own
         # A question in a document shares most words with the user's question and answers nothing.
         stating = [

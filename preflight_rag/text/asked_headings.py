@@ -35,6 +35,8 @@ _LEAD = re.compile(
 )
 """Marks before a question: "8.1. ", "[B.2] ", "- ", "## ", "Q: ", "Question 3: "."""
 _ASKS = re.compile(r"[?？][*_)\"”’ ]{0,4}$")
+_MARKED = re.compile(r"[ \t*_]{0,4}(?:Q[ \t]?\d{0,3}[:.)]|Question\b[ \t]?\d{0,3}[:.)])(?=[ \t*_])")
+"""The mark of a question of a list, which may be written as a statement: "Q: Some files have clicks."."""
 _OPENS_ANSWER = re.compile(r"(?:[ \t*_\n]|[=~-]{3,}(?=[ \t]*\n)|(?:A|Answer)[ \t]?\d{0,3}[:.)](?=[ \t*_\n]))*")
 """What stands between a question and its answer: line ends, an underline, "A:"."""
 _BARE_REPLY = re.compile(
@@ -116,7 +118,7 @@ def quotes_below(question: str, sources: Sequence[Source], most: int = 1) -> lis
 
 def is_question(quote: str) -> bool:
     """Return whether a quote asks something, and so answers nothing."""
-    return _ASKS.search(quote) is not None
+    return _ASKS.search(quote) is not None or (_MARKED.match(quote) is not None and "\n" not in quote)
 
 
 def is_bare_reply(quote: str) -> bool:

@@ -287,3 +287,9 @@ def test_rows_below_each_other_stay_apart():
     rows = "Section: A | Excess: £500\nSection: B | Excess: £250"
     quotes = [(1, row) for row in rows.split("\n")]
     assert joined_quotes(quotes, {1: Source(1, "p", "", rows)}) == quotes
+
+
+def test_the_head_of_each_page_is_no_evidence():
+    text = "Header: Page 2 Manual of the mill\n\nThe mill needs version 6 of the stone."
+    found = sentences_of([Source(1, "p", "Manual", text)], "Which version does the mill need?")
+    assert [item.text for item in found] == ["The mill needs version 6 of the stone."]

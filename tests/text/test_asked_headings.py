@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.asked_headings import quotes_below
+from preflight_rag.text.asked_headings import is_question, quotes_below
 from preflight_rag.text.quotes import plain
 
 FAQ = (
@@ -127,3 +127,18 @@ def test_whether_and_how_are_answered_together(question, is_found):
     text = "Can I make vinegar from wine?\n\nYes, with patience."
     found = quotes_below(question, [Source(1, "a", "Skerrow Farm", text)])
     assert bool(found) == is_found
+
+
+@pytest.mark.parametrize(
+    ("quote", "asks"),
+    [
+        ("Q: Some files have awful clicks.", True),
+        ("Question 3: The roof leaks.", True),
+        ("Does the mill grind oats?", True),
+        ("Q1 was a good quarter.", False),
+        ("Questions are answered at the desk.", False),
+        ("Q: Does it leak?\nA: It does.", False),
+    ],
+)
+def test_a_question_is_told_by_its_mark_or_its_end(quote, asks):
+    assert is_question(quote) is asks
