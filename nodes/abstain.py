@@ -26,6 +26,8 @@ FLOOR = 0.42
 """Least cosine of a passage with the question at which its document is called the nearest one. Set on the questions
 that `NEAR` of `offline/answers.py` was set on, of which one in ten about the articles lies below it; for the default
 embedder, others give higher ones."""
+MOST_BESIDE_TOPIC = 3
+"""Words of a question for each of its topics, at most, with which it is about them; a guess."""
 _PREPOSITIONS = frozenset(["in", "at", "of", "from", "to", "on", "near", "for", "between", "outside"])
 NO_MENTION = "No document that was searched mentions {named}."
 
@@ -104,5 +106,8 @@ def _mention_topics(question: str, sources: Sequence[Source]) -> bool:
     from preflight_rag.offline.confidence import topics_of
 
     topics = frozenset(words(" ".join(topics_of(question)))) - NO_SUBJECT
-    is_topic = bool(topics) and not surface_names(question)
-    return is_topic and any(topics <= frozenset(words(source.text)) for source in sources)
+    # A topic among many words, "children" of "Which drug treats malaria in children?", is not what is asked about.
+    is_most = bool(topics) and MOST_BESIDE_TOPIC * len(topics) >= len(subject_words(question))
+    return (
+        is_most and not surface_names(question) and any(topics <= frozenset(words(source.text)) for source in sources)
+    )

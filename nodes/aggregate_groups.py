@@ -15,12 +15,13 @@ from preflight_rag.routing.decision import back_to_plain, nearest_passages, part
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import AllPartitionsFailed
 from preflight_rag.state.reading import ContextNote, Draft
-from preflight_rag.state.schema import State
+from preflight_rag.state.schema import EntryState, State
 from preflight_rag.state.values import Relation
 from preflight_rag.state.views import Answered
 from preflight_rag.text.headers import only_says_near
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.question_forms import form_of
+from preflight_rag.text.values import years
 
 
 async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
@@ -61,7 +62,7 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
             state["standalone_question"], draft, entries, {source.n: source for source in sources}
         )
         if only_says_near(draft.text.split("\n\n")[0]) and not _may_be_several(state):
-            return _nearest_instead(state)
+            return _nearest_instead(state, draft, entries)
     return {
         "draft": draft.dump(),
         "entries": entries,
@@ -74,20 +75,22 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
 
 
 def _may_be_several(state: Answered) -> bool:
-    """Return whether a question has a name that several things may have, or the route was asked for.
+    """Return whether a question has a name that several things may have, or a year, or the route was asked for.
 
-    Then the answers of all groups are shown, however uncertain: on RAMDocs fewer right ones would be.
+    Then the answers of all groups are shown, however uncertain: on RAMDocs fewer right ones would be, and of several
+    editions that of the year is known here.
     """
     question = state["standalone_question"]
-    is_forced = bool((state.get("decision") or {}).get("forced"))
+    is_forced = bool((state.get("decision") or {}).get("forced")) or bool(years(question))
     return is_forced or (form_of(question) != "verdict" and bool(surface_names(question)))
 
 
-def _nearest_instead(state: Answered) -> State:
+def _nearest_instead(state: Answered, draft: Draft, entries: list[EntryState]) -> State:
     """Return the update of a turn whose groups' answers are too uncertain for a claim, and no versions of one document.
 
     What stands nearest to the question in each group's answer is often not what is nearest among all passages, so all
-    are read at once, as on the plain route; where that was done before, its result stands.
+    are read at once, as on the plain route; where that was done before, its result stands. The groups' answers stay
+    where that reading would claim one, or finds none.
     """
     before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
     ranks = [ref["rank"] for ref in state["passage_refs"]]
@@ -96,8 +99,8 @@ def _nearest_instead(state: Answered) -> State:
         update: State = {"draft": direct.dump(), "onward": "cite"}
     else:
         step = nearest_passages("plain")
-        update = {"partitions": [ranks], "onward": "answer_plain"}
-    return {**update, "entries": [], "escalations": [*before, step]}
+        update = {"draft": draft.dump(), "entries": entries, "partitions": [ranks], "onward": "answer_plain"}
+    return {"entries": [], **update, "escalations": [*before, step]}
 
 
 def _without_groups(state: Answered, context: Context) -> State:

@@ -107,15 +107,17 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
         reply = await _by_rule(state, reply, own, sources, context, decision)
     draft: Draft = reply.value
     update: State = {**checked, **_drafted(reply)}
-    if not draft.found and by_rule:
-        update |= await asyncio.to_thread(_cited_before, state, context)
+    compared = by_rule and decision["name"] == "corg"
+    if compared and (draft.claims or not draft.found):
+        # The compared documents give several answers, none of them sure: they stand side by side.
+        return {"gaps": update["gaps"], "spent": update["spent"], "onward": "cite"}
+    update |= await asyncio.to_thread(_cited_before, state, context) if by_rule and not draft.found else {}
     is_shown = "passage_refs" in update
     update["onward"] = "cite" if draft.found or is_shown else "abstain"
     if looks and not draft.incomplete and not is_shown:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
     if update["onward"] == "cite" and not is_shown and by_rule:
         question = state["standalone_question"]
-        compared = decision["name"] == "corg"
         draft, update["entries"] = labelled_by_document(question, draft, sources, compared=compared)
         update["draft"] = draft.dump()
     return update

@@ -99,7 +99,7 @@ _ARTICLE = re.compile(r"an? ")
 _ALSO_DONE_TO = re.compile(rf"(?:the )?{_LITTLE}[a-z-]+(?: {_LITTLE}[a-z-]+)?")
 _OF_THE_THING = re.compile(
     r"\b(?:reasons?|causes?|purpose|details?|inventors?|makers?|makes?|places?|locations?|address(?:es)?|status|history"
-    r"|origins?|deadlines?|first|last|next|second|third|conditions?)$"
+    r"|origins?|deadlines?|costs?|prices?|fees?|bills?|results?|owners?|sizes?|heights?|weights?|first|last|next|second|third|conditions?)$"
 )
 """What something has, or who made it: no other thing that the same was done to."""
 _VERSION = re.compile(r"(?<![\w.£$€-])(?:[A-Z]{1,3}-?\d{1,5}[a-z]?|\d{1,3}(?:\.\d{1,4}){1,3})(?![\w%€-]|\.\d)")

@@ -13,7 +13,7 @@ from preflight_rag.offline.evidence import says_of_kind
 from preflight_rag.offline.found_answers import has_figure
 from preflight_rag.state.reading import Source
 from preflight_rag.text.headings import headings_of
-from preflight_rag.text.other_things import NO_SUBJECT
+from preflight_rag.text.other_things import NO_SUBJECT, subject_words
 from preflight_rag.text.question_forms import asks_why, form_of, may_answer
 from preflight_rag.text.remedies import asks_remedy, gives_remedy
 from preflight_rag.text.sentences import ITEM_MARK, Span, sentence_spans
@@ -65,10 +65,18 @@ _REFUSES = re.compile(
     r"|\b(?:forbidden|prohibited|banned|refused)\b",
     re.IGNORECASE,
 )
-_NUMBERED = re.compile(
-    r"^[ \t]*\(?\d{1,2}[.)][ \t]+\S[^\n]*(?:\n(?![ \t]*\(?\d{1,2}[.)][ \t]|[ \t]*\n)[^\n]+)*", re.MULTILINE
+_REFUSES_THAT = re.compile(
+    r"\b(?:it|they|this|that|these|those) (?:(?:may|must|shall|should|can|is|are)(?: not\b|n['’]t\b)|cannot\b)", re.I
 )
-"""An item of a numbered list, with the lines on which it goes on."""
+"""A refusal of what the sentences before speak of: "I am afraid they may not"."""
+_NUMBERED = re.compile(
+    r"^[ \t]*\(?(?P<number>\d{1,2})[.)][ \t]+\S[^\n]*(?:\n[ \t]+(?!\(?\d{1,2}[.)][ \t])\S[^\n]*)*", re.MULTILINE
+)
+"""An item of a numbered list, with the indented lines on which it goes on."""
+_OPENS_STEPS = re.compile(
+    r"[?:][ \t*_\"”’)]{0,4}$|^[ \t#*_]{0,6}(?:how|steps?|instructions?|procedure|what to do)\b", re.IGNORECASE
+)
+"""A line above steps: "How do I wash lace?", "To change the toner:"."""
 _HOW_TO = re.compile(
     r"\W*(?:how (?:do|does|can|could|should|must|to)|what (?:should|must|do|can) (?:i|we|you|one)\b)", re.I
 )
@@ -85,14 +93,20 @@ def with_steps(question: str, quote: str, source: Source) -> str:
     start = source.text.find(quote) if _HOW_TO.match(question) else -1
     if start < 0:
         return quote
-    runs: list[list[Span]] = []
+    runs: list[list[re.Match[str]]] = []
     for match in _NUMBERED.finditer(source.text):
-        is_next = bool(runs) and not source.text[runs[-1][-1][1] : match.start()].strip()
-        runs = [*runs[:-1], [*runs[-1], match.span()]] if is_next else [*runs, [match.span()]]
+        last = runs[-1][-1] if runs else None
+        is_next = last is not None and not source.text[last.end() : match.start()].strip()
+        if last is not None and is_next and int(match["number"]) == int(last["number"]) + 1:
+            runs[-1].append(match)
+        else:
+            runs.append([match])
     for run in runs:
-        begin, end = run[0][0], run[-1][1]
+        begin, end = run[0].start(), run[-1].end()
         if len(run) > 1 and begin <= start and start + len(quote) <= end and end - begin <= LONGEST_STEPS:
-            return source.text[begin:end].strip()
+            above = source.text[:begin].rstrip().rpartition("\n")[2]
+            # The rules of a club are numbered, too.
+            return source.text[begin:end].strip() if _OPENS_STEPS.search(above) else quote
     return quote
 
 
@@ -150,7 +164,8 @@ def _begins_before(question: str, quote: str, missing: frozenset[str], source: S
     "Battery candles are all right" alone would seem to allow what the sentence before it forbids.
     """
     earlier = source.text[slice(*before)]
-    if form_of(question) == "verdict" and _REFUSES.search(earlier) and not _REFUSES.search(quote):
+    is_about = _REFUSES_THAT.search(earlier) or not subject_words(question).isdisjoint(words_by_token(earlier))
+    if form_of(question) == "verdict" and is_about and _REFUSES.search(earlier) and not _REFUSES.search(quote):
         return True
     return bool(_POINTS_BACK.match(quote) and _adds(missing, source, before)) or _has_rest(question, missing, earlier)
 

@@ -21,6 +21,10 @@ _CONTRAST = re.compile(
 )
 
 
+_EARLIER = re.compile(r"\b(?:before|former(?:ly)?|previous(?:ly)?|until|used to|replace[ds]?|originally)\b", re.I)
+"""Of a question for what is so no more: "Who signed before Mrs Orr?" of "Mrs Orr signs instead of Mr Brook"."""
+
+
 def is_of_contrast(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer stands only in a contrast with something that the question does not name.
 
@@ -28,6 +32,8 @@ def is_of_contrast(question: str, answer: PassageAnswer) -> bool:
         question: The standalone question.
         answer: The answer in its passage.
     """
+    if _EARLIER.search(question):
+        return False
     start, end = quote_around(answer.source.text, answer.span.start, answer.span.end)
     quote = answer.source.text[start:end]
     asked = frozenset(words(last_question(question)))

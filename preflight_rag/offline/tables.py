@@ -162,7 +162,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
         return None
     with_days = _DAY.sub(lambda match: f" {_day_term(match)} ", question)
     asked = _terms(with_days)
-    lines = list(_lines(sources, _long_forms(sources, asked)))
+    lines = list(_lines(sources, _long_forms(sources, asked), amounts=asks_sum(question)))
     known = frozenset[str]().union(*(line.all for line in lines))
     asked |= {letter.lower() for letter in _LETTER.findall(question) if letter.lower() in known}
     asking = _ASKING - _heads(question)
@@ -262,21 +262,26 @@ def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, f
     return found
 
 
-def _without_group(columns: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the name that is above all divided columns, and the columns' names without it.
+def _without_group(columns: Sequence[str]) -> list[str]:
+    """Return the columns' names without a word for money that stands above all columns but the first.
 
-    Of "Charge, Members" and "Charge, Others" it is "Charge", which tells none of them from the others.
+    "Charge" tells "Charge, Members" from "Charge, Others" as little as "how much" does.
     """
-    groups = [column.rpartition(", ")[0] for column in columns if ", " in column]
-    if len(groups) < 2 or len(set(groups)) > 1:
-        return "", list(columns)
-    return groups[0], [column.removeprefix(f"{groups[0]}, ") for column in columns]
+    groups = [column.rpartition(", ")[0] for column in columns[1:]]
+    if len(groups) < 2 or len(set(groups)) > 1 or not names_amounts(groups[0]):
+        return list(columns)
+    return [columns[0], *(column.removeprefix(f"{groups[0]}, ") for column in columns[1:])]
 
 
-def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) -> Iterator[_Line]:
+def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]], *, amounts: bool) -> Iterator[_Line]:
     """Yield the rows of all passages.
 
     A row with only its table's number gets the caption of another row of the table.
+
+    Args:
+        sources: The passages.
+        long_forms: The long forms of abbreviations.
+        amounts: Whether the question asks for an amount of money.
     """
 
     @cache  # for this question: captions, titles and columns' names stand in each row
@@ -299,14 +304,15 @@ def _lines(sources: Sequence[Source], long_forms: Mapping[str, frozenset[str]]) 
         whole = max(
             (each for each in captions[source.title] if caption and each.startswith(caption)), key=len, default=""
         )
-        group, names = _without_group([cell.column for cell in row.cells])
+        columns = [cell.column for cell in row.cells]
+        names = _without_group(columns) if amounts else columns
         yield _Line(
             source,
             line,
             row,
             tuple(terms(cell.text) for cell in row.cells),
             tuple(terms(name) for name in names),
-            terms(whole) | terms(source.title) | terms(group),
+            terms(whole) | terms(source.title),
         )
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from preflight_rag.text.values import asked_kind
+
 _DOI = re.compile(r"(?:https?://(?:dx\.)?doi\.org/|doi:\s*)?(10\.\d{4,9}/[!-~]{1,200})", re.IGNORECASE)
 _PMCID = re.compile(r"(?:PMCID:?\s*)?(?:PMC)?(\d{1,9})", re.IGNORECASE)
 _PMID = re.compile(r"(?:PMID:?\s*)?(\d{1,9})", re.IGNORECASE)
@@ -65,7 +67,8 @@ def is_bare_reference(question: str, quote: str) -> bool:
     """Return whether a quote has an address or a telephone number alone, for which a question does not ask."""
     bare = quote.strip()
     if _BARE_PHONE.fullmatch(bare):
-        return _ASKS_PHONE.search(question) is None
+        # Who asks what to do may have to ring; how many there are, no telephone number says.
+        return asked_kind(question) in ("number", "date") and not _ASKS_PHONE.search(question)
     return _BARE_REFERENCE.fullmatch(bare) is not None and not _ASKS_ADDRESS.search(question)
 
 

@@ -189,6 +189,8 @@ def test_a_permission_is_shown_with_the_refusal_before_it():
     assert quote_of(f"The hall is warm. {allowed}", allowed, asked) == allowed
     assert quote_of(f"{refused}\n\n{allowed}", allowed, asked) == allowed, "another paragraph is about something else"
     assert quote_of(f"{refused} {allowed}", allowed, "Which candles are in the hall?") == allowed
+    cards, dogs = "We do not take cards.", "Dogs are welcome in the bar."
+    assert quote_of(f"{cards} {dogs}", dogs, "Are dogs allowed in the bar?") == dogs, "it refuses something else"
 
 
 STEPS = "1. Tack it to cotton.\n2. Soak it for an hour;\n   change the water.\n3. Pat, do not wring."
@@ -197,8 +199,15 @@ STEPS = "1. Tack it to cotton.\n2. Soak it for an hour;\n   change the water.\n3
 @pytest.mark.parametrize(
     ("question", "text", "quote", "shown"),
     [
-        ("How do I wash lace?", f"Old lace\n\n{STEPS}\n\nThe shop is open.", "Soak it for an hour;", STEPS),
-        ("What should I do with the lace?", STEPS, "Tack it to cotton.", STEPS),
+        ("How do I wash lace?", f"How to wash lace\n\n{STEPS}\n\nThe shop is open.", "Soak it for an hour;", STEPS),
+        (
+            "What should I do with the lace?",
+            f"Do I wash it?\n{STEPS}\n\nBylaws\n1. Shut the door.",
+            "Tack it to cotton.",
+            STEPS,
+        ),
+        ("How do I leave the club?", f"Statutes\n\n{STEPS}", "Tack it to cotton.", "Tack it to cotton."),
+        ("How do I wash lace?", f"How to\n\n{STEPS}\nBylaws\n1. Shut the door.", "Shut the door.", "Shut the door."),
         ("Which cotton is used?", STEPS, "Tack it to cotton.", "Tack it to cotton."),
         ("How do I wash lace?", f"{STEPS}\n\nThe shop is open.", "The shop is open.", "The shop is open."),
         ("How do I wash lace?", "1. Tack it to cotton.\n\nMore below.", "Tack it to cotton.", "Tack it to cotton."),

@@ -26,6 +26,7 @@ ROOF = "It was resolved to engage Haldane & Sons instead of Peverell Roofing, at
         ("What does it cost to mend the roof?", ROOF, "18,400 pounds", False),
         ("Who moves first in shogi?", "Unlike chess, Black moves first.", "Black", False),
         ("Who moves first in shogi?", "Unlike chess, in which White moves first, it begins with Black.", "White", True),
+        ("Who moved first before Black?", "Black moves first instead of White.", "White", False),
         ("What are the pieces made of?", SHOGI, "wood", False),
     ],
 )

@@ -221,3 +221,16 @@ def test_a_name_above_all_columns_names_none_of_them(whose, cell):
     found = table_answer(f"How much is the hall for an evening for {whose}?", [hall])
     assert found is not None
     assert found.cell == cell
+
+
+@pytest.mark.parametrize(
+    ("question", "header"),
+    [
+        ("How much is a canoe for a day?", ("Summer, Day", "Summer, Week", "Winter")),
+        ("How many adults are in the canoe?", ("Price, Adults", "Price, Children", "Price, Members")),
+    ],
+)
+def test_a_name_above_columns_that_says_what_they_count_stays(question, header):
+    row = " | ".join(["Boat: Canoe", *(f"{name}: {15 * n}" for n, name in enumerate(header, 1))])
+    other = " | ".join(["Boat: Dinghy", *(f"{name}: {40 * n}" for n, name in enumerate(header, 1))])
+    assert table_answer(question, [Source(1, "p", "Boats", f"{row}\n{other}")]) is None

@@ -58,6 +58,7 @@ def test_what_is_no_identifier_and_no_web_address_is_no_link(source, metadata):
         ("How many children come?", "01794 550 880", True),
         ("How many children come?", "Tel.: +44 (0)1794 550880", True),
         ("What is the number of the school?", "01794 550 880", False),
+        ("What do I do if it burns?", "01794 550 880", False),
         ("How many children come?", "27", False),
         ("How many people live there?", "1 794 550", False),
         ("When is it?", "2025-09-22", False),

@@ -198,9 +198,15 @@ def _notes_above(block: _Block) -> tuple[list[str], _Block]:
         row = block.rows[number]
         if all(row) and len(set(row)) == len(row):  # a merged cell is repeated
             below = block.filled(block.rows[number:])
-            if header_rows(below.rows) == 1:
+            if header_rows(below.rows) == 1 and any(map(_is_of_figures, zip(*below.rows[1:], strict=True))):
                 return [" ".join(dict.fromkeys(filter(None, each))) for each in block.rows[:number]], below
     return [], block
+
+
+def _is_of_figures(column: Sequence[str]) -> bool:
+    """Return whether most cells of a column are figures: rows of names alone look like a header, too."""
+    filled = [cell for cell in column if cell]
+    return 2 * sum(map(is_figure, filled)) > len(filled)
 
 
 def _side_by_side(block: _Block) -> list[_Block]:

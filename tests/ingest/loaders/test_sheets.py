@@ -227,3 +227,10 @@ def test_notes_directly_above_a_header_are_lines_of_their_own(tmp_path: Path) ->
     assert "please check" in lines
     assert "Shop. | Item: Saw | Units: 2 | Net: 80" in lines
     assert "Item: File | Units: 5 | Net: 35" in lines
+
+
+def test_a_full_row_of_names_below_others_is_no_header(tmp_path: Path) -> None:
+    rows = [
+        ("Shift", "Name", None), ("Early", "Ann", None), ("Late", "Cyril", "Dora"), ("Night", "Edwin", "Fay")
+    ]  # fmt: skip
+    assert not any("Cyril: Edwin" in line for line in workbook(tmp_path / "a.xlsx", "Rota", rows))
