@@ -383,6 +383,7 @@ EXAMPLES = [
     ("offline.found_answers._FIGURE", "for twelve weeks", "for some weeks"),
     ("offline.later_changes._CHANGE", "The trip has to move to Thursday.", "They danced to music."),
     ("text.asked_headings._MARKED", "Q: It leaks.", "Q1 was good."),
+    ("offline.evidence._RELATIVE", "What happened to Mina Lyle’s father?", "Who is her father?"),
     ("offline.evidence._PAGE_HEAD", "Header: Page 2 Manual", "Header: Lease 4711"),
     ("text.links._BARE_PHONE", "Tel.: 01794 550 880", "1 794 550"),
     ("text.links._ASKS_PHONE", "What is her mobile?", "How many come?"),

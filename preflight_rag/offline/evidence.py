@@ -140,6 +140,11 @@ _DAY = re.compile(
     r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|days?|weeks?|months?|years?|hours?|today|tomorrow|yesterday|noon)\b"
     r"|\d{1,2}:\d\d|\d ?[ap]\.?m\b"
 )
+_RELATIVE = re.compile(
+    r"['’]s? (?:[a-z]+ )?(father|mother|parents?|wife|husband|partner|sons?|daughters?|child(?:ren)?|brothers?"
+    r"|sisters?)\b",
+    re.IGNORECASE,
+)
 _PAGE_HEAD = re.compile(r"(?:Header|Footer): (?:[^\n]{0,100}\b)?page \d", re.IGNORECASE)
 """A line at the head or the foot of each page with its number, as loaders write it."""
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)
@@ -555,7 +560,7 @@ def order_features(
     for item in ranked:
         if not QUOTED_PART.match(item.sentence.text):
             own_shares[item.sentence.n] = max(item.share, own_shares.get(item.sentence.n, 0.0))
-    only_names = _sentences_with_only_names(ranked, read, fit.question)
+    only_names = _sentences_with_only_names(ranked, read, fit.question) + _about_the_person(ranked, fit.question)
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.
     given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
 
@@ -602,6 +607,17 @@ def _sentences_with_only_names(
         better = saying or holding
         found += [each for each in own if better and each not in better and each.terms & names]
     return found
+
+
+def _about_the_person(ranked: Sequence[ScoredSentence], question: str) -> list[Sentence]:
+    """Return the sentences about a person of whom a relative is asked for, where others speak of that relative.
+
+    "Mina Lyle was arrested in 1943" says nothing of "Mina Lyle’s father", unlike "Her father was shot".
+    """
+    relative = _RELATIVE.search(question)
+    asked = frozenset(words(relative[1])) if relative else frozenset[str]()
+    others = [item.sentence for item in ranked if not asked & item.sentence.terms]
+    return others if asked and len(others) < len(ranked) else []
 
 
 def likely_span(item: ReadPassage) -> str:

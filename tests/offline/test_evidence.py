@@ -293,3 +293,13 @@ def test_the_head_of_each_page_is_no_evidence():
     text = "Header: Page 2 Manual of the mill\n\nThe mill needs version 6 of the stone."
     found = sentences_of([Source(1, "p", "Manual", text)], "Which version does the mill need?")
     assert [item.text for item in found] == ["The mill needs version 6 of the stone."]
+
+
+def test_what_is_said_of_a_relative_goes_before_what_is_said_of_the_person(tmp_path) -> None:
+    father = "Her father, Arno Lyle, was shot in 1944."
+    text = f"Mina Lyle was arrested in 1943. She was taken to Lyon. {father} Her brother escaped to Spain.\n"
+    about_him, about_her = answers_over(
+        tmp_path, text, "What happened to Mina Lyle’s father?", "What happened to Mina Lyle?"
+    )
+    assert about_him.split("\n\n")[1].startswith(f"“{father}")
+    assert "arrested" in about_her.split("\n\n")[1]
