@@ -288,8 +288,8 @@ _COMMON_NAME = re.compile(
 )
 """A common noun that a contract writes like a name: "for the Club". It is nobody's name."""
 _RELATIVE = re.compile(
-    r"(?P<owner>[^?]{2,100})['’]s? (?:[a-z]+ )?(?:father|mother|parents?|wife|husband|partner|sons?|daughters?"
-    r"|child(?:ren)?|brothers?|sisters?|family|deputy|assistant|successor|predecessor|boss|team|dog|cat|horse)",
+    rf"(?P<owner>[^?]{{2,100}})['’]s? (?:[a-z]+ )?(?:{names.RELATIVES}|family|deputy|assistant|successor|predecessor"
+    r"|boss|team|dog|cat|horse)",
     re.I,
 )
 """Somebody who belongs to a person: "Mina Lyle’s father"."""

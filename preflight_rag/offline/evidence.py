@@ -31,7 +31,7 @@ from preflight_rag.text.headers import NOT_ANSWERED
 from preflight_rag.text.letter_lines import QUOTED_PART, states_nothing, writer_and_words
 from preflight_rag.text.links import TARGET_LINE, is_bare_reference
 from preflight_rag.text.money import asks_price, asks_sum, has_money
-from preflight_rag.text.names import surface_names
+from preflight_rag.text.names import RELATIVES, surface_names
 from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.offices import other_spelling
 from preflight_rag.text.other_things import answers_to, subject_words
@@ -140,11 +140,8 @@ _DAY = re.compile(
     r"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|days?|weeks?|months?|years?|hours?|today|tomorrow|yesterday|noon)\b"
     r"|\d{1,2}:\d\d|\d ?[ap]\.?m\b"
 )
-_RELATIVE = re.compile(
-    r"['’]s? (?:[a-z]+ )?(father|mother|parents?|wife|husband|partner|sons?|daughters?|child(?:ren)?|brothers?"
-    r"|sisters?)\b",
-    re.IGNORECASE,
-)
+_RELATIVE = re.compile(rf"['’]s? (?:[a-z]+ )?({RELATIVES})\b", re.IGNORECASE)
+"""Somebody of a person's family: "Mina Lyle’s father"."""
 _PAGE_HEAD = re.compile(r"(?:Header|Footer): (?:[^\n]{0,100}\b)?page \d", re.IGNORECASE)
 """A line at the head or the foot of each page with its number, as loaders write it."""
 _DOUBT = re.compile(r"\b(?:unclear|inconclusive|uncertain|controversial)\b", re.I)

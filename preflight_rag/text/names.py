@@ -15,6 +15,8 @@ Name = tuple[str, ...]
 CAPITAL = r"[A-Z0-9À-Ý][\w.'’&-]*"
 NAME = re.compile(rf"(?<![\w@]){CAPITAL}(?:\s(?:(?:of|the|and|de|la|von|van|du|for|&)\s){{0,2}}{CAPITAL})*")
 
+RELATIVES = "father|mother|parents?|wife|husband|partner|sons?|daughters?|child(?:ren)?|brothers?|sisters?"
+"""Who belongs to somebody's family, for a pattern."""
 _TOKEN = re.compile(r"\w+(?:['’]\w+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
 _QUOTED = re.compile(r"[\"“«]([^\"”»]{2,80})[\"”»]|(?<!\w)['‘]([^'’]{2,60})['’](?!\w)")
