@@ -33,7 +33,11 @@ from preflight_rag.state.errors import (
 SCHEMES = ("postgresql://", "postgres://")
 EXAMPLE = "postgresql://USER@HOST:5432/DATABASE"
 CONNECT_SECONDS = 10
-"""Timeout of a connection attempt; a guess."""
+"""Timeout of a connection attempt; a guess.
+
+A pool also gives up a series of attempts after this time, and the next request begins a new one: psycopg doubles the
+pause between attempts, so that after five minutes without a database the next attempt came only after two more.
+"""
 # A machine that is switched off, or cut off, says no word: after a minute without an answer the other end is given up,
 # on both sides, so that its locks are free. Guesses.
 _KEEPALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3, "tcp_user_timeout": 60_000}

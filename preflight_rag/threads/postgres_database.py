@@ -215,6 +215,7 @@ class PostgresDatabase:
                 min_size=0,
                 max_size=OTHER_CONNECTIONS,
                 timeout=CONNECT_SECONDS,
+                reconnect_timeout=CONNECT_SECONDS,
                 configure=None if on_disk else _write_behind,
                 check=ConnectionPool.check_connection,
                 open=False,

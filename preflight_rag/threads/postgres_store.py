@@ -149,6 +149,7 @@ def _pool(address: Address, most: int) -> AsyncConnectionPool[psycopg.AsyncConne
         min_size=0,
         max_size=most,
         timeout=CONNECT_SECONDS,
+        reconnect_timeout=CONNECT_SECONDS,
         configure=_configure,
         check=AsyncConnectionPool.check_connection,
         open=False,
