@@ -36,6 +36,7 @@ def same_answer(a: str, b: str) -> bool:
     if any(figures) and not (_named(a) and _named(b)):
         return all(figures) and figures[0].agree(figures[1])
     verdicts = [tokens[0] for tokens in (first, second) if tokens[0] in _VERDICTS]
+    # "No. 5" and "No. 7" begin with "no", but are names: their figures show it.
     if len(verdicts) == 2 and not any(figures):
         return verdicts[0] == verdicts[1]
     # Two denials cancel out, so only an odd number of them reverses an answer.
@@ -51,6 +52,7 @@ def same_answer(a: str, b: str) -> bool:
 def _named(text: str) -> bool:
     """Return whether an answer is a name, which may contain numbers ("Apollo 11"), rather than an amount or a date."""
     opening = text.lstrip(_EDGES).split()[:3]
+    # "About 65 days" and "the 1990s" begin with a word that the comparison leaves out: they are amounts or dates.
     if not opening or not opening[0][0].isalpha() or _all_tokens(text)[:1] != _tokens(text)[:1]:
         return False
     return not (opening[0].isalpha() and figures_of(opening[0])) and not figures_of(" ".join(opening)).dates
@@ -73,7 +75,7 @@ def _same_words(a: str, b: str) -> bool:
 
 def numbers_of(text: str) -> frozenset[str]:
     """Return the numbers in a text, without thousands' separators."""
-    return frozenset(re.sub(r",(?=\d{3})", "", found).rstrip(".,") for found in _NUMBER.findall(text))
+    return frozenset(re.sub(r",(?=\d{3})", "", found) for found in _NUMBER.findall(text))
 
 
 @lru_cache(maxsize=1024)

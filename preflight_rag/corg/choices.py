@@ -13,6 +13,7 @@ from preflight_rag.text.citations import labelled
 
 NOT_CHOSEN = "another one was meant"
 _ALL = re.compile(r"(?:all|both|any|every(?:thing|one)|all of (?:them|these|those)|each)", re.I)
+# A run of spaces is matched from its first one only, so that a reply with thousands of them takes linear time.
 _BETWEEN = re.compile(r"(?>(?:(?<!\s)\s++)?)(?:[,;/&+]|\band\b)\s*+", re.I)
 _LEAD = re.compile(
     r"^(?>(?:(?:i mean(?:t)?|please|only|just|the ones?|in|of|from|number|no\.?|option|the)\s++)+)", re.I
@@ -59,6 +60,7 @@ def _named(text: str, choices: Sequence[Choice]) -> list[str] | None:
     text = " ".join(text.split()).strip(" .!?\"'[]()").casefold()
     if _ALL.fullmatch(text):
         return [choice.label for choice in choices]
+    # The whole reply first: "Broken Bow, Oklahoma" is one label, although it has a comma.
     if (label := _one(text, choices)) is not None:
         return [label]
     parts = [part for part in _BETWEEN.split(text) if part]
@@ -76,6 +78,7 @@ def _one(text: str, choices: Sequence[Choice]) -> str | None:
         return choices[places.index(bare)].label
     if bare in _ORDINALS[: len(choices)]:
         return choices[_ORDINALS.index(bare)].label
+    # Also with its first words, since a label may begin with one of them: "The Who".
     wanted = (_folded(text), _folded(bare))
     for names in (
         [choice.label for choice in choices],

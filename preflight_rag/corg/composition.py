@@ -276,6 +276,7 @@ def _states_figures(answer: str, text: str) -> bool:
     wanted = numbers_of(answer)
     named = frozenset(words(_NUMERAL.sub(" ", answer))) - STOP_WORDS
     sentences = (text[slice(*span)] for span in sentence_spans(text)) if wanted else ()
+    # A figure alone proves little: "3" is in many sentences, "3" beside "districts" in few.
     return not wanted or any(
         wanted & _stated_numbers(sentence) and (not named or named & frozenset(words(sentence)))
         for sentence in sentences
@@ -386,6 +387,7 @@ def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]
     ordered = sorted(items, key=lambda item: item.rank)
     ordered.sort(key=lambda item: _date(item, groups), reverse=True)
     place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
+    # Which version replaces which is also known of documents without a date.
     if any(_are_versions(a, b, groups) for a, b in combinations(ordered, 2)):
         ordered.sort(key=lambda item: place.get(item.rank, len(place)))
     versions = [item for item in ordered if any(_are_versions(item, other, groups) for other in ordered)]
@@ -416,6 +418,7 @@ def _announced(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
         _against(a, b, groups)
         and not _are_versions(a, b, groups)
         and (len(described) < 2 or bool(described[0] & described[1]))
+        # Contexts without a document id may be of two documents.
         and (len(documents) < 2 or documents[0] != documents[1] or not documents[0])
         and all(item.verified and is_short(item.answer) and _sure(item, groups) for item in (a, b))
     )

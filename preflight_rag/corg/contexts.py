@@ -42,6 +42,7 @@ def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = No
     """
     spoken: dict[str, list[Source]] = {}
     for source in sorted(sources, key=lambda source: source.n):
+        # A source of no known document stands for itself; no id begins with a null character.
         spoken.setdefault(source.record or source.document_id or f"\0{source.n}", []).append(source)
     found = []
     for parts in spoken.values():

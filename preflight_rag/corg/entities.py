@@ -39,8 +39,10 @@ _TITLE_END = re.compile(r"[(,|:]|\s[-–—]\s")
 _LEAD_END = re.compile(r"\s?[(,:]|\s(?:is|was|are|were)\s")
 _LEAD = 60
 """Characters at a text's beginning that may contain its subject; a guess: half a line."""
+# "Broken Bow - Wikipedia" says where the page is from, not which Broken Bow is meant.
 _SITE = frozenset(words("wikipedia britannica encyclopedia free edit redirect disambiguation born pronounced com org"))
 _PLACE = re.compile(rf"\bin (?:the )?(?P<place>{CAPITAL}(?:,? (?:of )?{CAPITAL})*)")
+# "…, Nebraska. The": the first word of the next sentence has a capital, but is no part of the place.
 _NEXT_SENTENCE = re.compile(r"[\s.](?:As|The|In|It|At|On|He|She|For)$|\.$")
 _LIFE_DATES = re.compile(r"\d{3,4}\s?[-–—]|^\s*(?:born|b\.|c\.|died|/|\d{1,2}\s|[A-Z][a-z]+ \d|pronounced|[A-Z]{2,6}$)")
 _OPENING = 240
@@ -142,8 +144,8 @@ def descriptor_of(name: str, title: str, text: str) -> str | None:
 
 
 def _from_heading(head: str, name: str, heading: str) -> str | None:
-    # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are dates of a life.
     """Return what a heading adds to a name, e.g. `planet` of "Mercury (planet)"; None if it adds nothing."""
+    # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are dates of a life.
     parentheses = re.search(r"\(([^()]{2,60})\)", heading)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
         return parentheses[1]
@@ -233,10 +235,12 @@ def _pattern(name: Name) -> re.Pattern[str]:
 
 def _describes(aside: str, name: Name) -> bool:
     """Return whether a parenthesis contains a descriptor, and not dates of life, figures, or a synonym."""
+    # A single year distinguishes films of one name; two years are dates of a life.
     if re.fullmatch(r"[12]\d{3}", aside):
         return True
     if not _DESCRIBING.fullmatch(aside) or len(re.findall(r"\d{3,4}", aside)) > 1 or _SAME_THING.match(aside):
         return False
+    # "(BB)" behind "Broken Bow" abbreviates it; "(Ohio)" is as short and describes it.
     abbreviates = aside[0].isupper() and len(aside) <= _ABBREVIATION and aside[0].casefold() == name[0][0]
     return " " in aside or not abbreviates
 

@@ -203,6 +203,7 @@ def _of_versions(question: str, versions: Sequence[Source], quotes: Mapping[int,
     A version's quote gives way to a sentence with more of the question's words, rare words counting more: "Rabbits may
     be kept" is nearer to "Are rabbits allowed?" than "Bonfires are not allowed".
     """
+    # Words of the title do not choose between sentences: all of them are about what the title names.
     asked = frozenset(words(question)) - frozenset(words(versions[0].title))
     stated: dict[int, list[str]] = {}
     terms: dict[str, frozenset[str]] = {}

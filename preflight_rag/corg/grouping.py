@@ -82,6 +82,7 @@ def _standing(
     order = list(relevant)
     if seed is not None:
         random.Random(seed).shuffle(order)  # noqa: S311
+    # Those with a descriptor first, so that an ambiguous context finds the one that will represent it.
     order.sort(key=lambda n: n not in described)
     kept: list[int] = []
     dropped: list[DroppedContext] = []
@@ -112,6 +113,7 @@ def _groups(kept: Sequence[int], apart: Sequence[tuple[int, int]]) -> list[list[
     graph.add_edges_from(apart)
     colours = _fewest_colours(graph)
     count = 1 + max(colours.values())
+    # Evenly sized groups are sure to exist only with more colours than any context has opponents (Hajnal, Szemerédi).
     if count > max(degree for _, degree in graph.degree):
         colours = nx.equitable_color(graph, count)
     else:
@@ -146,6 +148,7 @@ def _colouring(graph: nx.Graph, count: int) -> dict[int, int] | None:
         n = order[i]
         taken = {colours[other] for other in graph[n] if other in colours}
         used = 1 + max(colours.values(), default=-1)
+        # Unused colours differ in name only, so one of them is tried.
         for colour in range(min(used + 1, count)):
             if colour not in taken:
                 colours[n] = colour
@@ -170,6 +173,7 @@ def _evened(graph: nx.Graph, colours: Mapping[int, int], count: int) -> dict[int
         for n in sorted(even, key=lambda n: (graph.degree[n], n)):
             taken = {even[other] for other in graph[n]}
             to = next((c for c in by_size if c not in taken), None)
+            # With a difference of one the move would swap the two sizes, and the loop would never end.
             if to is not None and sizes[to] + 1 < sizes[even[n]]:
                 even[n], moved = to, True
                 break

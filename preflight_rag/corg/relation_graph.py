@@ -123,6 +123,7 @@ class RelationGraph:
             if note is not None and (note.answer is not None or n not in answered):
                 self.notes.setdefault(n, note)
         for part in parts or [list(others)]:
+            # The note of an earlier prompt may word the same descriptor in another way.
             noted = [n for n in (pivot, *part) if n in self.notes and self.notes[n] == reply.notes.get(n)]
             self._noted_together.update(map(frozenset, combinations(noted, 2)))
         for n in others:
@@ -188,6 +189,7 @@ class RelationGraph:
         possible, known = ANY, self._known
         for pivot in self.pivots:
             to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
+            # Nothing follows from a pivot without an answer: the table is about contexts that answer.
             if to_a is None or to_b is None or pivot not in self._live:
                 continue
             allowed = follows(to_a, to_b, described=known.get(pivot))
@@ -370,6 +372,7 @@ def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -
     with_one, without = _FOLLOWS[frozenset({to_a, to_b})]
     if described is None:
         return with_one | without
+    # An empty set means that no such replies are possible for a pivot without descriptor, so nothing follows from them.
     return with_one if described else without or ANY
 
 

@@ -282,6 +282,7 @@ def readings(question: str, refs: Sequence[PassageRef], passages: Sequence[Sourc
         shared.append([asked & terms for _, terms in each.sentences])
     titles = [asked & each.title for each in worded]
     found = Counter(chain.from_iterable(title.union(*terms) for title, terms in zip(titles, shared, strict=True)))
+    # In a few sentences every term is rare or everywhere, so their own number would say nothing.
     weights = {term: math.log(1 + LEAST_COLLECTION / (0.5 + found[term])) for term in sorted(asked)}
     total = sum(weights.values()) or 1.0
 
@@ -425,11 +426,13 @@ def copied(pairs: Sequence[Pair]) -> tuple[Signal, Signal, list[Pair]]:
 def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
     """Return the first names or numbers that differ between two copies, between the same two words on either side."""
     counts = Counter(pairwise(b))
+    # Two words that are in a text twice do not show which place of the copy corresponds.
     places = {pair: i for i, pair in enumerate(pairwise(b)) if counts[pair] == 1}
     for i in range(2, len(a)):
         j = places.get((a[i - 2], a[i - 1]), len(b)) + 2
         if j >= len(b) or a[i] == b[j]:
             continue
+        # Two words more than the longest edit: those at which both copies meet again.
         left, right = _until_equal(a[i : i + LONGEST_EDIT + 2], b[j : j + LONGEST_EDIT + 2])
         if any(map(_is_telling, left)) and any(map(_is_telling, right)):
             return " ".join(left), " ".join(right)

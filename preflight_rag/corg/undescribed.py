@@ -37,6 +37,7 @@ def undescribed_answers(contexts: Mapping[int, ContextNote], relations: Sequence
     unclear = [{r.a, r.b} for r in known if r.kind == "none" and undescribed(notes[r.a], notes[r.b])]
     against = [{r.a, r.b} for r in known if r.kind == "counterfactual"]
     sides: list[set[int]] = []
+    # Pairs that share a context are one disagreement, and get one paragraph.
     for pair in unclear + against:
         touching = [side for side in sides if side & pair]
         sides = [side for side in sides if side not in touching] + [pair.union(*touching)]
