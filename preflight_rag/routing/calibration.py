@@ -125,6 +125,7 @@ def calibrate(
         )
     revision = library.embedder.revision
     grounds = f"calibrated on {len(cases)} questions {'made of' if made else 'asked of'} this library"
+    # The questions say whether the key passage was lost, whatever event the first model was fitted to.
     first = replace(start or shipped_model(), grounds=grounds, embedder=revision, event=LOST)
     full = not made and len(cases) >= FULL_REFIT
 
@@ -220,6 +221,7 @@ def made_weights(cases: Sequence[CalibrationCase]) -> np.ndarray:
 
     issues = np.array([case.issue for case in cases], dtype=float)
     share = issues.mean()
+    # Without the questions of one fold there may be no issue at all.
     of_issues, of_others = USUAL_ISSUES / max(share, 1e-9), (1 - USUAL_ISSUES) / max(1 - share, 1e-9)
     weights: np.ndarray = np.where(issues > 0, of_issues, of_others)
     return weights

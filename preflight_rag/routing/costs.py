@@ -47,6 +47,7 @@ MIRAGE, quotes included, as measured by `preflight eval cost --dataset mirage --
 
 def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
     """Return the tokens of the plain, map and reduce prompts without passages or extracts."""
+    # With an empty passage or extract, so that only prompt and question are counted: p + 2q of the equations.
     no_source = Source(1, "", "", "")
     prompts = (
         answer_plain.render(question=question, sources=[no_source]),
@@ -106,6 +107,7 @@ def saved(
     written: WrittenTokens = USUAL,
 ) -> Saved:
     """Return how much more the alternative route would have cost than the chosen one, by the cost model."""
+    # Equations 4 and 5 compare these two alone; COrg's saving is that of `saved_pairs`.
     if route not in ("plain", "map_reduce") or not passage_tokens:
         return Saved(why="no route was compared")
     other = "map_reduce" if route == "plain" else "plain"
@@ -128,6 +130,7 @@ def saved_pairs(reader: Reader, question: str, context_tokens: Sequence[int], ca
     no_source = Source(1, "", "", "")
     messages = relate_contexts.render(question=question, contexts=[no_source, no_source])
     overhead = sum(reader.count_tokens(str(message.text)) for message in messages)
+    # Each context would stand in one prompt with every other one.
     tokens = pairs * overhead + (count - 1) * sum(context_tokens)
     if not calls:
         return Saved(why="no relation was asked of a model")

@@ -64,7 +64,10 @@ TALK_REASONS = {
 
 @dataclass(frozen=True)
 class LossPrediction:
-    """Whether the key passage would be lost, with the reason and the numbers; `risk` is compared with `threshold`."""
+    """Whether the key passage would be lost, with the reason and the numbers.
+
+    The calibrated rule compares `risk` with `threshold`, the paper's rule `iou`.
+    """
 
     lost: bool
     reason: str
@@ -98,6 +101,7 @@ def decide(
     """
     tokens = sum(ref["tokens"] for ref in refs)
     signals = {"passages": float(len(refs)), "context_tokens": float(tokens)}
+    # A turn that is forced to COrg shows its numbers even if comparing is switched off.
     corg = read_signals(question, refs, sources, extractive) if settings.corg or settings.route == "corg" else None
     signals |= corg.as_numbers() if corg else {}
     if not refs:
@@ -105,6 +109,7 @@ def decide(
         return RouteDecision(
             name="abstain", reason=reason, top_n=settings.top_n, threshold=settings.threshold, signals=signals
         )
+    # Before the route is known, because every decision keeps these numbers.
     prediction = predict_loss(question, refs, sources, settings, risk_model, terms, profile)
 
     def decision(name: RouteName, reason: str, *, forced: bool = False) -> RouteDecision:
@@ -123,6 +128,7 @@ def decide(
     if settings.route != "auto":
         return decision(FORCED[settings.route], f"the route was forced to {settings.route}", forced=True)
     if settings.preflight != "iou":
+        # The limits of nearness were set on the cosines of the default embedder alone.
         measured = risk_model is not None and risk_model.embedder == shipped_model().embedder and has_places(refs)
         bearing = bearing_of(question, refs, sources, extractive, measured=measured)
         signals["nearness"] = round(bearing.nearness, 4)
@@ -130,6 +136,7 @@ def decide(
             signals[OFF_TOPIC] = 1.0
             reason = f"no passage found is near the question (nearness {bearing.nearness:.2g} of 1)"
             return decision("plain", f"{reason}: what can be said of it takes one reading at most")
+    # Before the length is looked at: two short passages can contradict each other, too.
     if corg is not None and (reason := comparing(corg, settings)):
         return decision("corg", reason)
     if len(refs) <= ALWAYS_PLAIN_PASSAGES:
@@ -158,6 +165,7 @@ def decide_early(
     early = decide(question, refs, sources, settings, risk_model, terms=terms, profile=profile)
     if extractive is None or early.forced or not refs or not settings.corg:
         return early, False
+    # Only plain reading starts at once, beside the comparison of the answers; another route waits for all signals.
     if early.name == "plain":
         return early, True
     return decide(question, refs, sources, settings, risk_model, extractive, terms, profile), False
@@ -177,6 +185,7 @@ def predict_loss(
     iou = rank_agreement(dense_order(refs), lexical_order(question, sources, terms), top_n)
     if settings.preflight == "calibrated" and risk_model is not None and has_places(refs):
         return _calibrated(risk_model, risk_features(question, refs, sources, terms), iou, len(refs), settings, profile)
+    # The paper's rule is plain RAG above the threshold, so an IoU at it counts as disagreement.
     lost = iou <= threshold
     relation = (
         f"disagree (IoU {iou:.2g}, at most {threshold:g})" if lost else f"agree (IoU {iou:.2g}, above {threshold:g})"
@@ -198,6 +207,7 @@ def comparing(corg: CorgSignals, settings: Settings) -> str:
     else:
         usual, thoroughness = settings.corg_threshold, settings.thoroughness
         value = compare_value(corg.score, usual_limit=usual, thoroughness=thoroughness)
+        # A score may be rounded to 1, which is also the limit that means never.
         limit, wanted = value.limit, thoroughness > 0 and corg.score >= value.limit
         brings = f": expected to answer {value.gain * 100:.1f} more of 100 questions for {value.calls:.2g} calls each"
         brings = brings if value.gain > 0 else ""

@@ -95,6 +95,7 @@ def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> C
     worth = calls_per_right_answer(thoroughness) * COMPARE_WORTH / USUAL_WORTH
     if not 0 < usual_limit < 1 or not worth:  # asked for always or never, whatever it brings
         return CompareValue(0.0, COMPARE_CALLS, 0.0 if worth and usual_limit <= 0 else NEVER)
+    # L such that (c G - (1 - c) L) × worth = C holds at the usual limit for the usual worth; then solved for c.
     lost = (usual_limit * COMPARE_GAIN - COMPARE_CALLS / COMPARE_WORTH) / (1 - usual_limit)
     limit = (COMPARE_CALLS / worth + lost) / (COMPARE_GAIN + lost)
     return CompareValue(score * COMPARE_GAIN - (1 - score) * lost, COMPARE_CALLS, min(NEVER, max(0.0, limit)))
@@ -135,6 +136,7 @@ def parts_value(
     (safe_gain, safe_calls), (low_gain, low_calls) = (
         _gain(profile, look, at, passages, partitions) for at in (0.0, 1.0)
     )
+    # An infinite worth times a gain of 0 is no number; a worth of 0 means never, even where parts need fewer calls.
     limit = _limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
     gain, calls = _gain(profile, look, risk, passages, partitions)
     return PartsValue(gain, calls, lost_share(profile, passages), 0.0 if worth == inf else limit)
@@ -143,6 +145,7 @@ def parts_value(
 def choose_look(profile: ModelProfile, passages: int, partitions: int, thoroughness: float) -> Look:
     """Return the threshold for rereading uncited passages that is worth most for a model, at the usual risk."""
     worth = calls_per_right_answer(thoroughness)
+    # All looks would have an infinite value; the last one notices most.
     if worth == inf:
         return LOOKS[-1]
 
@@ -201,6 +204,6 @@ def _limit(safe: float, low: float) -> float:
     """
     if safe >= 0 and low >= 0:
         return 0.0
-    if low < 0 or low <= safe:
+    if low < 0:
         return NEVER
-    return min(NEVER, -safe / (low - safe))
+    return -safe / (low - safe)

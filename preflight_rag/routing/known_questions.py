@@ -47,6 +47,7 @@ def read_questions(path: Path) -> list[KnownQuestion]:
         UnreadableDocument: A line is of another form; it is named by its number.
     """
     try:
+        # Spreadsheet programs write a byte order mark, which would become a part of the first line.
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
@@ -68,6 +69,7 @@ def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[Kn
     made: list[KnownQuestion] = []
     for start in range(0, len(ids), count):
         for passage in library.passages(ids[start : start + count]):
+            # Seeded by the passage, so that the words drawn from it do not depend on the passages before it.
             question = _question(passage.text, KEPT[len(made) % len(KEPT)], random.Random(f"{seed} {passage.id}"))  # noqa: S311
             if question:
                 made.append(KnownQuestion(question, frozenset({passage.document_id})))
@@ -104,9 +106,11 @@ def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
 
 def _tab_separated(text: str, name: str) -> Iterator[KnownQuestion]:
     """Yield the questions in tab-separated lines."""
+    # A quotation mark in a question is a part of it, not the quoting of a field.
     for number, row in enumerate(csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
         if not any(cell.strip() for cell in row):
             continue
+        # A line with more or fewer tabs gets no documents, which `_known` refuses with the line's number.
         documents = [part.strip() for part in row[1].split(",")] if len(row) == 2 else []
         yield _known(row[0], documents, f"line {number} of {name}")
 

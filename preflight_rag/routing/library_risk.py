@@ -45,6 +45,7 @@ def risk_model(folder: Path, embedder: str) -> RiskModel | None:
         stamp = path.stat()
     except FileNotFoundError:
         return shipped(embedder)
+    # Time and size are arguments so that the cache notices a new calibration.
     own = _read(path, stamp.st_mtime_ns, stamp.st_size)
     if own.embedder != embedder:
         raise LibraryCorrupt(
@@ -60,6 +61,7 @@ def write_model(folder: Path, model: RiskModel) -> Path:
         LibraryError: The folder cannot be written.
     """
     path = folder / FILE
+    # Written aside and renamed, so that no process reads half a model; by process id, so that two do not share a file.
     scratch = folder / f".{FILE}.{os.getpid()}"
     try:
         scratch.write_text(json.dumps(model.to_json(), indent=2) + "\n", encoding="utf-8")

@@ -45,6 +45,7 @@ def fit_weights(x: np.ndarray, y: np.ndarray, groups: Sequence[str], *, penalty:
 
     names = sorted(set(groups))
     member = np.array([[group == name for name in names] for group in groups], dtype=float)
+    # A group of n rows weighs n × n^-balance in all: n at a balance of 0, 1 at a balance of 1.
     rows = member @ member.sum(axis=0) ** -balance
     rows *= len(rows) / rows.sum()
     features = x.shape[1]
@@ -81,6 +82,7 @@ def _fitted(
     def loss(at: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss at some weights, and its gradient."""
         scores, away = design @ at, at - centre
+        # log(1 + exp(score)), which does not overflow for large scores.
         value = (rows * (np.logaddexp(0, scores) - y * scores)).sum() + (penalties * away**2).sum() / 2
         return float(value), design.T @ (rows * (sigmoid(scores) - y)) + penalties * away
 

@@ -71,6 +71,7 @@ class ModelProfile:
 
     def to_json(self) -> dict[str, Any]:
         """Return the profile in the form of its file."""
+        # As pairs, since keys of a JSON object are texts.
         plain = [[place, right] for place, right in self.plain.items()]
         return {**asdict(replace(self, plain={})), "plain": plain, "counts": list(self.counts)}
 
@@ -86,6 +87,7 @@ class ModelProfile:
             profile = cls(
                 model=str(found["model"]),
                 grounds=str(found["grounds"]),
+                # `np.interp` needs ascending places.
                 plain=dict(sorted(plain.items())),
                 map_reduce=float(found["map_reduce"]),
                 noticed=float(found["noticed"]),
@@ -156,5 +158,6 @@ def keep_profile(profile: ModelProfile) -> Path:
 
 def profile_path(model: str) -> Path:
     """Return the file in the user's cache that holds the profile of a model of this name."""
+    # A model's name may contain slashes and colons, which a file's name must not.
     name = hashlib.sha256(model.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return cache_dir() / "profiles" / f"{name}.json"

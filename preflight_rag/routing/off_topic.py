@@ -87,6 +87,7 @@ def bearing_of(
     texts = [question, *(source.text for source in sources)]
     if not read or any(language_of(text) not in READ_LANGUAGES for text in texts):
         return PassageRelevance(nearness, is_none=False)
+    # Before nearness counts: of "What does SEOS stand for?" no passage has the other words.
     if _names_subject(question, sources):
         return PassageRelevance(nearness, is_none=False)
     if measured and nearness < FAR:

@@ -203,6 +203,7 @@ async def profile_model(
     total, done = len(questions) * (len(PLACES) + 1), 0
     for number, asked in enumerate(questions):
         for rank in PLACES:
+            # In a small library the last places do not exist, so the key passage stands at its end.
             sources = asked.at(min(rank, len(asked.others) + 1))
             draft = await _judged(found, found.places[rank], reader.answer(question=asked.question, sources=sources))
             if draft is not None:
@@ -283,6 +284,7 @@ def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
             # The unit stays in the sentence: a model may write it in another way.
             end = match.start("unit") if match.re is NUMBER and match["unit"] else match.end()
             value = sentence[match.start() : end].strip()
+            # A single digit is in most texts; a value that the sentence repeats would still be in the question.
             if len(value) < 2 or _folded(sentence).count(_folded(value)) != 1:
                 continue
             others = _others(library, sentence, value, passage)
@@ -295,6 +297,7 @@ def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
 
 def _others(library: Collection, sentence: str, value: str, key: Passage) -> list[Passage]:
     """Return the passages nearest to a sentence that do not contain its value."""
+    # More than are needed, as passages with the value are left out.
     found = library.search(SearchQuery(sentence, k=2 * PASSAGES))
     read = library.passages([hit.passage_id for hit in found.fused if hit.passage_id != key.id])
     return [passage for passage in read if _folded(value) not in _folded(passage.text)]

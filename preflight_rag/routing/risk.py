@@ -198,13 +198,16 @@ def fit(
 
     x = np.array([[row[name] for name in FEATURES] for row in values])
     y, rows = np.array(issues, dtype=float), evenly(groups)
+    # A feature that is equal for all questions has a deviation of 0.
     mean, scale = x.mean(axis=0), np.maximum(x.std(axis=0), 1e-6)
     weights = fit_weights((x - mean) / scale, y, groups, penalty=PENALTY, balance=BALANCE)
     terms = {
         name: RiskTerm(round(float(w), 4), round(float(m), 4), round(float(s), 4))
+        # Rounded to four decimals, a smaller scale would be 0, which `from_json` refuses.
         for name, w, m, s in zip(FEATURES, weights, mean, np.maximum(scale, 1e-4), strict=True)
         if w > 0
     }
+    # Offset and threshold are placeholders: `recalibrate` sets both.
     model = RiskModel(grounds, embedder, 0.0, terms, 0.5)
     return recalibrate(model, values, issues, rows, prior=NO_PRIOR, recall=recall)
 
@@ -234,6 +237,7 @@ def recalibrate(
     offset, slope = fit_line(scores, np.array(issues, dtype=float), rows, prior=prior)
     terms = {name: replace(term, weight=round(term.weight * slope, 4)) for name, term in model.terms.items()}
     fitted = replace(model, bias=round(offset + slope * model.bias, 4), terms=terms)
+    # By the rounded weights, which are the ones that will decide.
     risks = [fitted.risk(row) for row in values]
     return replace(fitted, threshold=choose_threshold(risks, issues, rows.tolist(), recall))
 
@@ -245,6 +249,7 @@ def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Seque
     for risk, row in found:
         so_far += row
         if so_far >= wanted - 1e-9:
+            # Rounded down, so that this issue is still included.
             return math.floor(risk * 1000) / 1000
     return 0.0
 

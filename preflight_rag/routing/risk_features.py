@@ -111,6 +111,7 @@ def _coverage(
     import numpy as np
 
     asked = list(dict.fromkeys(words_by_token(question)))
+    # Nothing of a question without words is covered, and a division by its weight of 0 is avoided.
     if not asked:
         return {"uncovered": 1.0, "untitled": 1.0}
     found = _indexed(asked, terms) if terms else None

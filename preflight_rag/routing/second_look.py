@@ -76,6 +76,7 @@ def found_elsewhere(
         sure: The limit from `least_sure` for the model that answered.
     """
     cited = cited_ranks(draft.text, draft.quotes)
+    # An answer that cites nothing is read again in any case (`escalation`).
     if not cited:
         return None
     try:
@@ -119,6 +120,7 @@ def nothing_to_find(
     That is so if the preflight did not expect the key passage to be lost among the others, and the extractive reader
     finds no answer either.
     """
+    # A decision without the signal has predicted nothing, so the key passage may be lost.
     if extractive is None or decision.get("signals", {}).get(LOST, 1.0):
         return False
     try:
