@@ -272,6 +272,7 @@ class JudgedAnswers:
     def _misfit(self, answer: PassageAnswer) -> str | None:
         """Return why an answer's sentence forbids a claim, by its name in `UNCLAIMED`; None if it does not."""
         question, source, quote = self._question, answer.source, answer.quote
+        # Any reason ends the claim; the order decides which one the user is told.
         if ends_in_fragment(question):
             return "fragment"
         may_claim = self._fit.may_claim(source.n, quote)
@@ -294,6 +295,7 @@ class JudgedAnswers:
             or is_of_contrast(question, answer)
             or is_about_another(question, answer, self._office)
             or is_of_another_time(question, source, quote)
+            # The days of a row are compared by `is_of_another_time`, cell by cell.
             or (not is_row(quote) and is_of_another_day(question, quote, answer.span.text))
             or is_of_another_thing(question, source, quote)
             or is_of_another_work(question, quote)
@@ -329,6 +331,7 @@ class JudgedAnswers:
         readings = self._extractive.read([(self._question, item.source.title, item.text) for item in better])
         made = []
         for item, reading in zip(better, readings, strict=True):
+            # The reader counts from the beginning of the sentence, an answer from that of its passage.
             moved = tuple(
                 replace(span, start=span.start + item.start, end=span.end + item.start) for span in reading.spans
             )
@@ -339,6 +342,7 @@ class JudgedAnswers:
     def _support(self, places: Iterable[int]) -> None:
         """Record for the answers at some places how well the sentences around them support them."""
         unread = [i for i in places if SUPPORTED not in self._features[i]]
+        # As one statement: the verdict head then says whether the sentence confirms the answer.
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
             self._features[i] = {**self._features[i], SUPPORTED: supported(reading)}
@@ -447,6 +451,7 @@ class AnswerReader:
         A numbered part of which the question names the number is shown as a whole, if nothing in it is claimed. Of a
         document that it names by its code, the line that it asks for is shown.
         """
+        # Before the passages are narrowed, which cuts them to the named part or to the lines with the code.
         parts = [] if options else whole_parts(question, sources)
         of_code = [] if options else lines_of_coded_document(question, sources)
         sources = narrowed(question, sources)
@@ -645,7 +650,9 @@ class AnswerReader:
         stated = with_long_forms(question, stated, sources)
         likely = {item.source.n: span for item in read if (span := likely_span(item))}
         is_figure = says_of_kind(question) is not None
+        # The sentence with the reader's figure is compared, however few words it shares; no text has a null character.
         first = [place for place, item in enumerate(stated) if is_figure and likely.get(item.n, "\0") in item.text]
+        # Without the named document: sentences that only name it would come before what it says.
         wording = fit.asked if fit.asked != fit.question else question
         preferred = preferences([(item.n, item.text) for item in stated], read)
         return self.sentences.rank(wording, stated, MAX_COMPARED, first[:MAX_QUOTED], preferred)
@@ -793,6 +800,7 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
         return marked
     if without := rows_without_any(question, sources) or rows_not_listing_any(question, sources):
         return without
+    # The rules above read columns, also for what is not so; one cell, as below, says neither why nor whether.
     if form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
         return None
     if of_class := cell_of_class(question, sources, CLOSEST):
@@ -824,6 +832,7 @@ def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
     quotes = dict.fromkeys(chain.from_iterable(group.quotes() for group in groups))
     short = "; ".join(group.text for group in groups) if several else groups[0].text
     text = _listed(groups) if several and len(groups) > 1 else "\n\n".join(group.line() for group in groups)
+    # A list is as sure as the least sure of its answers.
     sure = min(item.confidence for item in judged) if several else judged[0].confidence
     return Draft(text, tuple(quotes), short=short, confidence=sure)
 

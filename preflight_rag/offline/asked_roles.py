@@ -52,11 +52,13 @@ def repeats_role(question: str, answer: PassageAnswer) -> bool:
 
 def with_holder(question: str, answer: PassageAnswer) -> PassageAnswer:
     """Return the name across the verb from an answer that repeats the role; the answer itself if there is none."""
+    # "The organist is Ola Lind" has a name across the verb, which is not that of the deputy organist.
     if not repeats_role(question, answer) or not _is_of_role(question, answer):
         return answer
     text, span = answer.source.text, answer.span
     first, last = quote_around(text, span.start, span.end)
     behind, before = _BEHIND.match(text[span.end : last]), _BEFORE.search(text[first : span.start])
+    # "The organist is Ola Lind", or the other way round: "Ola Lind is the organist".
     at, found = (span.end, behind) if behind else (first, before)
     if found is None:
         return answer
@@ -67,6 +69,7 @@ def with_holder(question: str, answer: PassageAnswer) -> PassageAnswer:
 
 def _role(question: str) -> frozenset[str]:
     """Return the index terms of the role in a question for its holder; none of another question."""
+    # "Who is the head gardener, Lind or Vale?" offers the answers, so that none of them repeats the role.
     if " or " in question:
         return frozenset()
     parts = question.strip(" ?").split("?")

@@ -23,6 +23,7 @@ _ASKS_ABSENT = re.compile(
 _ASKS_PRESENT = re.compile(
     r"\bwho\b[^?]{0,20}\b(?:(?:was|were|is) (?:there|present|at)|attended|came to|took part in)\b", re.IGNORECASE
 )
+# The names end at a full stop: minutes often have "Present: …. Apologies: …." in one line.
 _NAMES = r"(?: for absence| were received)?\s?:[^\n]{3,300}?(?=\.(?:\s|\Z)|\n|\Z)"
 _BEGINS = r"(?:^\W{0,9}|(?<=[.;] ))"
 _ABSENT = re.compile(
@@ -33,6 +34,7 @@ _PRESENT = re.compile(
     rf"{_BEGINS}(?:present|in attendance|attendees|attending|participants){_NAMES}", re.IGNORECASE | re.MULTILINE
 )
 _MEETING = frozenset(words("meeting minutes session assembly committee board council trustees agm conference call"))
+# Only with its capital: "Who may vote?" names no month.
 _MAY = re.compile(r"\bMay\b")
 OPENING = 300
 """Characters of minutes in which their own day stands; a guess."""
@@ -48,6 +50,7 @@ def attendance_lines(question: str, sources: Sequence[Source]) -> list[tuple[int
         sources: The passages. If the question names a month or year, only those of that time count.
     """
     pattern = _ABSENT if _ASKS_ABSENT.search(question) else _PRESENT if _ASKS_PRESENT.search(question) else None
+    # "Who was absent from school?" asks for no minutes.
     if pattern is None or _MEETING.isdisjoint(words(question)):
         return []
     asked, days, found = _times(question), figures_of(question).dates, []

@@ -22,6 +22,7 @@ _PART = (
 )
 _OF_PART = re.compile(rf"\b(?:this|these|that|the following|the above|the) (?P<part>{_PART})s?\b", re.IGNORECASE)
 _PREPOSITION = r"(?:by|in|for|with|at|on|from|to|as|of|under|after|before|during|since|and|who|which|that|when|where)"
+# Behind the verb of "written by Jane Doe" and "Ann Lee founded it" no work is named.
 _OBJECT = re.compile(
     rf"\b{_MADE} (?:(?:the|an?|his|her|its|their|this|that) )?(?!{_PREPOSITION}\b|it\b)(?P<work>[^.,;:()]{{1,80}}+)",
     re.IGNORECASE,
@@ -49,10 +50,12 @@ def is_of_another_work(question: str, sentence: str) -> bool:
         return False
     named = frozenset(words(asked["work"]))
     part = _OF_PART.search(sentence)
+    # "Who wrote the section on fire?" asks for the author of a part.
     if part and frozenset(words(part["part"])).isdisjoint(named):
         return True
     stated = _SUBJECT.search(sentence) or _BEFORE_PARTICIPLE.search(sentence) or _OBJECT.search(sentence)
     if stated and stated.re is _BEFORE_PARTICIPLE and _IN_APPOSITION.search(sentence, 0, stated.start()):
         return False
     work = frozenset(words(_ASIDE.sub("", stated["work"]))) - STOP_WORDS - _ANY_WORK if stated else frozenset()
+    # "It was written by Jane Doe" may be about the work that is asked for.
     return bool(work) and work.isdisjoint(named)

@@ -83,6 +83,7 @@ class AskedName:
         """Return whether the name's terms are among the given ones, or in the passage or its title or file name."""
         if self.terms and self.terms <= terms:
             return True
+        # Without the rows: a name in another row says whose figures are there, not here.
         prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
         return any(self.letters in _letters(text) for text in (source.title, PurePath(source.source).name, prose))
 
@@ -198,6 +199,7 @@ def _are_said(asked: QuestionWording, cell: CellNames) -> bool:
 def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
     """Return whether the cell is of the question's years: by its column and row, else by its table or document."""
     named = f"{cell.column} {cell.row}"
+    # The 52 weeks ended January 28, 2023 are called 2022 or 2023; only a question that says January is clear.
     if asked.years and not asked.new_year and _NEW_YEAR.search(named):
         return False
     own = frozenset(YEAR.findall(named))

@@ -64,11 +64,13 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
     if has_no_value(cell):
         return True
     has_digits = any(map(str.isdigit, cell))
+    # The venue of a monthly meeting is a name, which is for no month.
     if (has_digits or kind == "number") and is_of_other_rate(question, labels, cell, must_name=True):
         return False
     if asks_price(question) and not is_price(cell, labels):
         return False
     if kind == "name":
+        # "2019" below "Since" is not who keeps the silver arrow.
         if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):
             return False
         return not _WHERE.match(question) or not column or bool(_PLACES.search(column) or _IN_PLACE.search(cell))

@@ -82,11 +82,13 @@ def cell_of_class(question: str, sources: Sequence[Source], lead: str) -> Draft 
         return None
     best = max(row.share for row in rows)
     nearest = {row.line.text: row for row in rows if row.share == best}
+    # A label that the question has in part may be of another thing: "polish" of "Scale and polish".
     if len(nearest) > 1 or best < 1:
         return shown_rows([row.line for row in nearest.values()], lead, "rows")
     (row,) = nearest.values()
     cell = _cell(size, row.classes)
     table = " ".join([row.line.source.title, *(line.text for line in lines if line.key == row.line.key)])
+    # A word that is nowhere in the table may ask for another price: "at night", "in 2019".
     if cell is None or not asked <= frozenset(words(table)) or _asks_something_else(question, written, row):
         return shown_rows([row.line], lead, "rows")
     n, short = row.line.source.n, with_currency(cell.text, cell.column)

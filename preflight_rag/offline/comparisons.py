@@ -40,6 +40,7 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
     quotes = tuple(dict.fromkeys((item.source.n, item.text) for item in (first, second)))
     figures = [_figure(item.text, question) for item in (first, second)]
     one, other = figures
+    # Of two sentences that fit alike it is open whose figure is meant.
     certain = all(
         shared <= item.covered and len(items) == 1 for item, items in zip((first, second), found, strict=True)
     )
@@ -48,6 +49,7 @@ def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
     sizes = one.value * one.size, other.value * other.size
     if sizes[0] == sizes[1] or fit.denying:
         return evidence(quotes, lead, why_unclaimed("comparison"))
+    # The first thing, at place 0, wins if it has more and more is asked for, or less and less.
     winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
     shown = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
     numbers = dict.fromkeys(n for n, _ in quotes)
@@ -61,6 +63,7 @@ def _of_one(
     """Return the sentences about only one of two things that contain most of the question's other words."""
     own, rival = frozenset(name), frozenset(other)
     every = list(chain.from_iterable(fit.sentences.values()))
+    # A word of both, as in "north branch" and "south branch", tells neither of them from the other.
     about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
 
     def shared_words(item: PlacedSentence) -> tuple[int, int]:

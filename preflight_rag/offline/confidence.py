@@ -146,6 +146,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     unspaced = [_NO_LETTER.sub("", f"{source.title} {source.text}".casefold()) for source in sources]
     if vocabulary is not None:
         spelled = {form: _same_term(form) for form in forms}
+        # Almost every document has one of these words, so the commonest stands for the number of documents.
         counts = vocabulary.counts([*chain.from_iterable(spelled.values()), "the", "of", "and"])
         total = max((counts[word].documents for word in ("the", "of", "and") if word in counts), default=1)
         known = {form: counts[form].documents if form in counts else 0 for form in forms}
@@ -157,6 +158,7 @@ def question_terms(question: str, library: HasVocabulary | None, sources: Sequen
     unseen: set[str] = set()
     by_form = {term: form for form in forms for term in words(form)}
     for term in dict.fromkeys(words(question)):
+        # A passage may have the question's "5A" as "5 A", which is another word to the vocabulary.
         here = sum(term in terms for terms in word_sets) or sum(term in text for text in unspaced if _CODE.match(term))
         found = max(known.get(by_form.get(term, ""), 0), here)
         weights[term] = round(min(1.0, math.log(1 + max(total, found, 1) / (0.5 + found)) / most), 4)
@@ -285,6 +287,7 @@ def type_features(question: str, answer: str) -> dict[str, float]:
     """Return the features on whether the answer is of the type that the question asks for."""
     terms, asked = frozenset(words(answer)), frozenset(words(question))
     short = _short_for(answer, question)
+    # An answer may repeat any question of a message; its type is that of the last one.
     question = last_question(question)
     kind = asked_kind(question)
     figures = figures_of(answer)
@@ -335,6 +338,7 @@ def _is_one_day(figures: Figures) -> bool:
 def _is_given(answer: str, question: str) -> bool:
     """Return whether an answer only repeats a limit in the question: "1 July" for a question "from July"."""
     given = _GIVEN.search(question)
+    # "Monday, 9 am" adds a time to the "from Monday" of the question.
     return given is not None and given[1].casefold() in answer.casefold() and not _CLOCK.search(answer)
 
 
@@ -359,6 +363,7 @@ def prose(sentence: str) -> float:
     if not tokens or _TABLE_LIKE.search(sentence):
         return 0.0
     plain = sum(token.strip(".,;:()\"'").isalpha() for token in tokens) / len(tokens)
+    # Cells in a row are words, too, but without an "of" or a "the": "Aspirin Placebo".
     common = any(token.lower() in STOP_WORDS for token in tokens)
     return round(plain * (1.0 if common else 0.5), 4)
 
@@ -412,6 +417,7 @@ class ConfidenceModel:
     def probability(self, features: Mapping[str, float]) -> float:
         """Return the probability, to four decimals."""
         total = self.bias + sum(weight * features[name] for name, weight in self.weights.items())
+        # Bounded, since `exp` overflows far beyond; four decimals do not change from there on.
         return round(1 / (1 + math.exp(-max(-30.0, min(30.0, total)))), 4)
 
 

@@ -155,6 +155,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
     features = {
         "score": best.score if best else 0.0,
         "similarity": best.similarity if best else 0.0,
+        # Half where the question asks for neither, so that it speaks neither for nor against the context.
         "typed": float(bool(found)) if typed else 0.5,
         "named": share,
         "lowest": min((item.score for item in ranked), default=0.0),
@@ -366,6 +367,7 @@ def _around(text: str, span: Span, answer: TextValue) -> ContextAnswer:
     """
     start, end = quote_around(text, span.start, span.end)
     sentence, heading = text[start:end], heading_of(text)
+    # The heading stays if it contains the answer.
     if start == 0 and len(heading) < span.start:
         start = len(heading)
     quote = _words_around(text[start:end], span.start - start, span.end - start)
@@ -380,6 +382,7 @@ def _words_around(text: str, start: int, end: int) -> str:
     first = next((i for i, at in enumerate(tokens) if at[1] > start), 0)
     last = next((i for i, at in enumerate(tokens) if at[1] >= end), len(tokens) - 1)
     spare = max(0, EXCERPT - (last - first + 1))
+    # At an end of the text, words that are missing on one side are taken from the other.
     first = max(0, min(first - spare // 2, len(tokens) - EXCERPT))
     last = max(last, min(len(tokens) - 1, first + EXCERPT - 1))
     return text[tokens[first][0] : tokens[last][1]]

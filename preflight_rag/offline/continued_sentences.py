@@ -96,6 +96,7 @@ def with_steps(question: str, quote: str, source: Source) -> str:
     runs: list[list[re.Match[str]]] = []
     for match in _NUMBERED.finditer(source.text):
         last = runs[-1][-1] if runs else None
+        # Text between two items ends the list: below "Bylaws" another one begins.
         is_next = last is not None and not source.text[last.end() : match.start()].strip()
         if last is not None and is_next and int(match["number"]) == int(last["number"]) + 1:
             runs[-1].append(match)
@@ -164,6 +165,7 @@ def _begins_before(question: str, quote: str, missing: frozenset[str], source: S
     "Battery candles are all right" alone would seem to allow what the sentence before it forbids.
     """
     earlier = source.text[slice(*before)]
+    # "We do not take cards" before "Dogs are welcome in the bar" refuses something else.
     is_about = _REFUSES_THAT.search(earlier) or not subject_words(question).isdisjoint(words_by_token(earlier))
     if form_of(question) == "verdict" and is_about and _REFUSES.search(earlier) and not _REFUSES.search(quote):
         return True
@@ -189,6 +191,7 @@ def remedy_behind(question: str, quote: str, source: Source) -> str | None:
     for at, stop in spans:
         sentence = source.text[at:stop]
         own = _indent(source.text, at)
+        # The next item of a list is about another thing; a deeper one belongs to the item above.
         is_next_item = own is not None and indent is not None and own <= indent
         if at in headings or sentence.startswith("#") or is_next_item:
             break
@@ -225,8 +228,10 @@ def _with_named(quote: str, source: Source, start: int, before: Span | None) -> 
     begin = marks.end() if marks else at
     if text.startswith("#", at) or any(place == at for place, _ in headings_of(text)):
         return text[begin:end] if end - begin <= LONGEST else quote
+    # A sentence with a pronoun names nothing either, and one that begins with "*," is torn.
     if _POINTS_BACK.match(text, begin) or not (text[begin].isalnum() or text[begin] in "\"“‘'("):
         return quote
+    # "Swan was built of oak;" goes on in the next line.
     goes_on = "\n" not in text[stop:start] or text[stop - 1] in ",;:"
     if not goes_on and not _LABELLED.match(text, begin, stop):
         return quote

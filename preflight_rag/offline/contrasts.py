@@ -39,6 +39,7 @@ def is_of_contrast(question: str, answer: PassageAnswer) -> bool:
     asked = frozenset(words(last_question(question)))
     for match in _CONTRAST.finditer(quote):
         if match.start() <= answer.span.start - start and answer.span.end - start <= match.end():
+            # Of "instead of Peverell Roofing" nothing is left: the answer itself is what is ruled out.
             thing = frozenset(words(match["thing"])) - STOP_WORDS - frozenset(words(answer.span.text))
             return thing.isdisjoint(asked)
     return False

@@ -97,6 +97,7 @@ class Drafts:
                 alike = (
                     line
                     for line, known in lines.items()
+                    # Equal answers of two entities stay apart, each behind its own name.
                     if line.startswith(label) and _alike(known[0][1], answer, whole=whole)
                 )
                 lines.setdefault(next(alike, own), []).append((source.n, answer))

@@ -46,9 +46,11 @@ def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Sour
         older, newer = sources.get(first[0]), sources.get(second[0])
         if older is None or newer is None or not _is_same_rule(first[1], second[1]):
             continue
+        # Nothing says that "Price list 2025" replaces "Price table 2024": its row goes first, under the same line.
         if _is_row_of_later_list(older, newer, first[1]) and not years(question):
             quotes[i], quotes[j] = second, first
             continue
+        # So far both are called after the order in which they are shown.
         if supersedes(older, newer):
             older, newer, first, second = newer, older, second, first
         if not supersedes(newer, older) or names_version(question, older) or first[1] == second[1]:
@@ -61,6 +63,7 @@ def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Sour
 
 def _differ(one: str, other: str) -> bool:
     """Return whether two quotes give different figures; the same rule may be worded anew."""
+    # "Every ten minutes" and "every 10 minutes" are no difference.
     a, b = (re.findall(r"\d+(?:[.,:]\d+)*", with_digits(text)) for text in (one, other))
     return sorted(a) != sorted(b)
 

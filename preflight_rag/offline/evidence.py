@@ -208,6 +208,7 @@ class SentenceReader:
         # Words choose which sentences are embedded, as embedding is what takes the time.
         chances = [share + more for share, more in zip(shares, preferred, strict=True)] if preferred else shares
         order = sorted(range(len(sentences)), key=lambda i: (i not in first, -chances[i], sentences[i].n, i))
+        # Back in the order of the passages, in which sentences of equal scores stay.
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
         vectors = self._vectors(
             [(encodable(sentences[i].title), encodable(_without_target(sentences[i].text))) for i in chosen]
@@ -215,6 +216,7 @@ class SentenceReader:
         # Of a follow-up behind the question it leans on, the last one is what a sentence is to answer.
         last = last_question(question)
         encode = self.embedder.encode_query
+        # The keys of a dict, so that a question that is its own last one is embedded once.
         asked = _unit(np.mean([_unit(encode(encodable(each))) for each in {question: 0, last: 0}], axis=0))
         cosines = (vectors @ asked).tolist()
         floor = self.embedder.unrelated_cosine
@@ -241,6 +243,7 @@ class SentenceReader:
         vectors = self._vectors([encodable(item.text) for item in compared])
         floor = self.embedder.unrelated_cosine
         likeness = (vectors @ _unit(self.embedder.encode_query(encodable(question))) - floor) / (1 - floor)
+        # Rounded, so that the last bits of a product never decide an order.
         order = sorted(range(len(compared)), key=lambda place: (-round(float(likeness[place]), 4), place))
         return [compared[place] for place in order if likeness[place] >= least]
 
@@ -321,6 +324,7 @@ def sentences_of(sources: Sequence[Source], question: str) -> list[Sentence]:
         headed = under_headings(source)
         quotes = [quote for quote in headed if not states_nothing(question, quote, source.text)]
         title = words(source.title)
+        # A title that is a sentence states something, as other titles do not.
         own = [quote for quote in quotes if quote.endswith((".", "。")) or words(quote) != title] or quotes
         own = [quote for quote in own if not (_is_letterhead(quote, source) or _is_contents(quote))] or own
         own = [quote for quote in own if not _PAGE_HEAD.match(quote)] or own
@@ -349,6 +353,7 @@ def _is_contents(quote: str) -> bool:
 
 def _is_letterhead(quote: str, source: Source) -> bool:
     """Return whether a quote is a line above a document's first sentence that says what it is: "Inspection report"."""
+    # A letterhead is at the beginning alone, and a line with a figure, a colon or a verb states something.
     if source.start or any(map(str.isdigit, quote)) or ":" in quote or _VERB.search(f" {quote}") or is_row(quote):
         return False
     if _ORDERS.match(quote):
@@ -683,6 +688,7 @@ def _bearing(candidates: Sequence[_Candidate], fit: SentenceFit) -> Iterator[Sco
         # Beside the first quote a sentence need not repeat what both are about.
         is_beside = item.sentence.n == first.sentence.n
         bears = candidate.may_be_second if is_beside else words_found(item) >= LEAST_WORDS * words_found(first)
+        # If the first quote is itself about another subject, that is no reason to leave out others.
         if bears and (misfits(first) or not misfits(item)):
             yield item
 
@@ -784,6 +790,7 @@ def evidence(quotes: Sequence[tuple[int, str]], lead: str, why: str = "") -> Dra
         return NOTHING
     shown: dict[tuple[str, ...], str] = {}
     for n, quote in quotes:
+        # A quote without any word would be equal to all others without one.
         words_of = _compared(quote) or (quote,)
         if words_of not in shown:
             shown[words_of] = quoted(n, plain(quote))

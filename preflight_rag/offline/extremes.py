@@ -132,6 +132,7 @@ def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft 
     if fitting:
         nearest = min(_distance(asked, line) for line in fitting)
         best = [line for line in fitting if _distance(asked, line) == nearest]
+        # By text, since passages overlap and one row may stand in two of them.
         if len({line.text for line in best}) == 1 and nearest[1] <= MOST_ELSE and (group := _best(asked, best[0])):
             return _claim(best[0], group)
         return shown_rows(largest_table(fitting), lead, "extreme")
@@ -207,6 +208,7 @@ def _best(asked: Extreme, line: TableLine) -> Cell | None:
 
 def _number(match: re.Match[str] | None) -> float | None:
     """Return the number that a match states; None without a match."""
+    # `_PERCENT` has its number in a group, `_FIGURE` has no group.
     return float(re.sub("[−–]", "-", match[match.lastindex or 0]).replace(",", "")) if match else None
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 _BARE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
+# "1,25", "1.250,5" and "1.250.000" can only be written so; "1,250" may be either. `_POINT` is the reverse.
 _COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|0,\d+")
 _POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3}){2,}|0\.\d+")
 

@@ -113,6 +113,7 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
         if not needed <= documents[source.document_id or source.source]:
             continue
         around = _terms(f"{source.title} {source.heading} {source.text}") | _file_terms(source)
+        # "From: Ada Orr" is no field of what a mail is about.
         head = None if _ABOUT_MAIL.search(question) else _MAIL_HEAD.match(source.text)
         lines = _lines(source.text[head.end() if head else 0 :])
         fields += [_Field(source, text, _terms(_own_words(text)), near, around) for text, near in lines]
@@ -120,10 +121,12 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
     order = [term for term in (_ALIKE.get(term, term) for term in words(question)) if term in needed]
     first = next((term for term in order if any(term in field.terms for field in fields)), "")
     named = [field for field in fields if first in field.terms and _may_answer(kind, first, question, field.text)]
+    # "The plan does not cover: theft" has the words of "What does the plan cover?" and says the opposite.
     named = [field for field in named if polarity(question, field.text) >= 0]
     if _HOW_TO.match(question):  # a row of a table is no way to do something; how to pay is in a field of an invoice
         named = [field for field in named if not is_row(field.text)]
     named = [field for field in named if not is_title(field.text, field.source.title)]
+    # No field has what is asked for, only the rest of the question.
     if not first or first != order[0]:
         return []
     scored = [(_worth(field, asked, needed), field) for field in named]
@@ -134,6 +137,7 @@ def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, st
         for sentence in chain.from_iterable(map(_sentences, sources))
     ):
         return []
+    # Reversed twice, so that of equal lines the number of the first stays, and all keep their order.
     kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
     shown = [(n, text) for text, n in reversed(kept.items())]
     if rows := _rows_of_columns(named, scored, best, asked, needed):

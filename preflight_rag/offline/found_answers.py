@@ -216,6 +216,7 @@ def with_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
         return answer
     behind = _WORDS_BEHIND.match(text, answer.span.end)
     noun, kept, is_reached = asked["noun"].casefold(), answer.span.end, False
+    # In "The red boat sank" the verb of "What boat sank?" ends the name "red boat".
     ends_it = STOP_WORDS | (frozenset(question.casefold().strip("?! ").split()) - {noun})
     for match in _WORD_BEHIND.finditer(text, answer.span.end, behind.end()) if behind else ():
         if (word := match["word"].casefold()) in ends_it:
@@ -295,6 +296,7 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
         and not _is_item_number(text, span)
     ]
     top = max((span.margin for span in spans), default=0.0)
+    # Relative to the best span, as `exp` of a large margin may overflow.
     odds = [math.exp(span.margin - top) for span in spans]
     found: list[PassageAnswer] = []
     for span, odd in zip(spans, odds, strict=True):
@@ -303,6 +305,7 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
         same = next((i for i, other in enumerate(found) if agree(other.text, span.text)), None)
         if same is None:
             found.append(PassageAnswer(item.source, span, probability))
+        # As alternatives, equal spans share one probability and are added up; with `several` each has its own.
         elif not several:
             total = round(found[same].probability + probability, SETTLED)
             found[same] = replace(found[same], probability=total)
@@ -372,6 +375,7 @@ def grouped(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
         group = next((group for group in groups if agree(group[0].text, item.text)), None)
         if group is None:
             groups.append([item])
+        # A passage that gives an answer twice does not agree with itself.
         elif all(other.source.n != item.source.n for other in group):
             group.append(item)
     made = [AnswerGroup(tuple(group), agreed([item.probability for item in group])) for group in groups]

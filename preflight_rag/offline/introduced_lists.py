@@ -100,6 +100,7 @@ def _introduces(quote: str, text: str, start: int) -> bool:
         return True
     gap = _LINE_ENDS.match(text, start + len(written))
     item = ITEM_MARK.match(text, gap.end()) if gap else None
+    # "The calendar has several keys." is complete; "The keys are as follows." is not.
     if item is None or (written[-1:] in ".!?;," and not _ANNOUNCES.search(written)):
         return False
     if gap and gap[0].count("\n") > 1 and not _NAMES_SEVERAL.search(written):
@@ -107,6 +108,7 @@ def _introduces(quote: str, text: str, start: int) -> bool:
     # A label with its value introduces nothing, and "1. Summary" may be the next heading.
     if ": " in written or any(item.start() <= at < item.end() for at, _ in headings_of(text)):
         return False
+    # An item introduces what is indented below it, not the next item of its own list.
     own = ITEM_MARK.match(text, text.rfind("\n", 0, start) + 1)
     return own is None or len(own["indent"]) < len(item["indent"])
 

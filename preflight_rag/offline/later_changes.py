@@ -113,8 +113,10 @@ def _is_later(other: Source, source: Source, quote: str) -> bool:
 def _is_in_thread(other: Source, source: Source) -> bool:
     """Return whether two mails have one subject, of words, to which a reply may add some."""
     first, later = _thread(source), _thread(other)
+    # Documents that are called "18" and "187" are no thread.
     if not any(word.isalpha() for word in words(first)):
         return False
+    # "Choir of the prison" begins like "Choir" and replies to nothing.
     return later == first or (later.startswith(f"{first} ") and _REPLY.match(other.title) is not None)
 
 

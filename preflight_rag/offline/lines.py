@@ -104,6 +104,7 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     strings = definite_strings(question, sources)
     if strings:
         best = max(count_held(_all(source), strings) for source in sources)
+        # One string suffices; in another spelling, which counts half, only if no passage has one as it is written.
         least = min(best, 1.0)
         about = [source for source in sources if count_held(_all(source), strings) >= least]
         return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in about]
@@ -188,6 +189,7 @@ def lines_of_coded_document(question: str, sources: Sequence[Source]) -> list[tu
         return []
     own = [source for source in sources if (source.document_id or source.passage_id) in documents]
     known = " ".join([*strings, naming[0][1], *(source.title for source in own)])
+    # Code and title belong to the whole document, and choose none of its lines.
     asked = frozenset(words(question)) - STOP_WORDS - _ASKING - frozenset(words(known))
     scored = []
     for source in own:
@@ -231,6 +233,7 @@ def _rows_with_all_words(question: str, sources: Sequence[Source]) -> list[tuple
     for source in sources if len(asked) >= LEAST_WORDS else ():
         for line in _lines(source.text):
             row = parse_row(line) if is_row(line) and asked <= frozenset(words(line)) else None
+            # Every row of the table has the words of its columns.
             if row and asked & frozenset(words(" ".join(cell.text for cell in row.cells))):
                 found.setdefault(line, source.n)
     return [(n, line) for line, n in found.items()] if len(found) <= MOST_ROWS else []
@@ -358,6 +361,7 @@ def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
 def _amounts(text: str) -> frozenset[tuple[str, str]]:
     """Return the amounts of a text with their units, "20 mg" as ("20", "mg")."""
     found = set()
+    # People write the micro sign or the Greek letter for the "μ" of "μg"; the normal form is the letter.
     for match in _AMOUNT.finditer(unicodedata.normalize("NFKC", text)):
         number = match["number"].replace(",", "").lstrip("0") or "0"
         found.add((number.rstrip("0").rstrip(".") if "." in number else number, _UNITS[match["unit"].lower()]))
@@ -376,6 +380,7 @@ def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) 
         """Return whether a line is not a row with an amount other than the requested one."""
         there = named.get(source.document_id or source.title, set())
         units = {unit for _, unit in there}
+        # A row of "20 mg for 6 weeks" is one of 20 mg, whatever its time.
         own = {amount for amount in _amounts(line) if amount[1] in units}
         return not is_row(line) or not own or bool(own & there)
 
@@ -439,6 +444,7 @@ def _named_cells(question: str, line: str) -> float:
         return 0.0
     asked = _alike(question)
     named = {text for cell in row.cells for text in _names(cell.text) if f" {text} " in asked}
+    # "Button" is a part of "Button, fire brigade", and counts with it.
     inner = {text for text in named if any(text != other and text in other for other in named)}
     return float(sum(map(len, named - inner)))
 

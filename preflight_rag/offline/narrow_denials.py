@@ -45,6 +45,7 @@ _NEUTRAL = frozenset(
     )
 )
 """Words that make a denial no narrower."""
+# Verbs of one rule in other words: what is not permitted is not allowed.
 _SAME = (
     "allow permit admit welcome may tolerate accept prohibit forbid ban",
     "cover insure include exclude contain",
@@ -76,8 +77,10 @@ def denies_less(question: str, sentence: str, title: str = "") -> bool:
     around = _NEUTRAL | _terms(title)
     asked = _terms(question) - around
     is_rule = bool(_ASKS_RULE.search(last_question(question))) and not _MAYBE_FINDING.search(sentence)
+    # "The sauna is heated, but the pool is not heated" denies nothing of the sauna.
     for clause in _CLAUSE_END.split(sentence):
         stated = _terms(DENIAL.sub(" ", clause)) - around
+        # The same words on both sides: "not free on Sundays" denies less than "Is parking free?" asks.
         whole = not asked ^ stated if is_rule else 2 * len(asked & stated) >= len(asked)
         if whole and DENIAL.search(clause):
             return False

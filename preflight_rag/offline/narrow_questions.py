@@ -95,12 +95,14 @@ def is_of_other_rate(question: str, quote: str, answer: str, *, must_name: bool 
 def _rates(text: str) -> frozenset[str]:
     """Return the units of time that a text counts by: of "£700 a month" it is "month"."""
     found = [(match["unit"] or match["working"] or match["adverb"]).casefold() for match in _RATE.finditer(text)]
+    # "Monthly" without its ending is the unit; "daily" and "annual" are not built so.
     return frozenset(_UNITS.get(each) or each.removesuffix("ly") for each in found)
 
 
 def _is_of_other_turn(question: str, quote: str) -> bool:
     """Return whether a sentence has the other end of a period than the question, or an end that need not come."""
     asked, stated = ([bool(each.search(text)) for each in _TURNS] for text in (question, quote))
+    # "When may the lease end?" asks for the day on which it may.
     if sum(asked) != 1 or not _DOES.search(question):
         return False
     place = asked.index(True)
@@ -133,6 +135,7 @@ def _is_one_of_a_pair(quote: str, answer: str) -> bool:
 
 def _is_for_two(question: str, answer: str) -> bool:
     """Return whether an answer has two amounts, and a name beside the question's own: "£23 and Medivue £26"."""
+    # The first word has a capital without being a name.
     asked = _NAME.findall(question[1:])
     named = [name for name in _NAME.findall(answer) if name.casefold() not in question.casefold()]
     return bool(asked and named) and " and " in answer and len(figures_of(answer).amounts) > 1

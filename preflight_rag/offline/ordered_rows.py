@@ -72,6 +72,7 @@ def measured_place(what: frozenset[str], line: TableLine) -> int | None:
     for place, cell in enumerate(line.row.cells):
         names = frozenset(words(cell.column))
         called = what <= names or (what == PRICE and bool(names & (_PRICES | _RATE)))
+        # The first column names the rows, and measures nothing.
         if place and called and (what == names or not _NO_AMOUNT.search(cell.column)):
             places.append(place)
     return places[0] if len(places) == 1 else None
@@ -92,6 +93,7 @@ def measured_column(what: frozenset[str], rows: Sequence[TableLine]) -> str:
     if what == PRICE:
         found = [name for name in names if is_of_prices(name)]
         exact = [name for name in found if terms[name] <= _PRICES]
+        # Beside a "Monthly fee" a "Rate" is something else, such as interest.
         if not any(terms[name] & _PRICES for name in names):
             found = [name for name in names if terms[name] & _RATE and _is_rate_of_money(name, terms[name], rows)]
     else:
@@ -174,6 +176,7 @@ def in_order(column: str, rows: Sequence[TableLine], *, most: bool) -> list[Tabl
         for cell in cells
     ]
     figures = [figure for figure in found if figure is not None]
+    # "Free" is 0 beside any unit.
     if comma is None or len(figures) < len(rows) or len({unit for size, unit in figures if size}) > 1:
         return None
     sizes = [size for size, _ in figures]

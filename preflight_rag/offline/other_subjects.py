@@ -63,10 +63,12 @@ def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:
     """Return whether a name of the question is neither in the sentence nor, if this continues another, before it."""
     source = answer.source
     placed = frozenset(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
+    # One word of a name suffices: "McIlroy has won four titles" is about Rory McIlroy.
     missing = [name for name in _names_of(question) if placed.isdisjoint(words_by_token(name))]
     if not missing:
         return False
     passage = frozenset(words_by_token(source.text))
+    # "She lives in Bath" may be about somebody whom the passage names, but not about a name that is nowhere in it.
     return not _GOES_ON.match(answer.quote) or any(passage.isdisjoint(words_by_token(name)) for name in missing)
 
 
@@ -96,6 +98,7 @@ def _has_another_role(question: str, answer: PassageAnswer, office: tuple[str, .
         return False
     end = start + len(answer.span.text)
     if asked_roles:
+        # Between the end of the name and the bracket is at most a space.
         return not any(start < match.end() and match.start() - end <= 1 for match in asked_roles)
     behind = next((role for match, role in roles if 0 <= match.start() - end <= 1), frozenset())
     return bool(office and behind) and asked.isdisjoint(behind)

@@ -118,11 +118,13 @@ def is_next_of_the_past(question: str, source: Source, today: date | None = None
     """
     since = ((today or date.today()) - timedelta(days=LONG_AGO)).isoformat()
     dated = source.date or ""
+    # A date may be a year alone, which is compared with a year.
     return bool(dated) and dated < since[: len(dated)] and bool(_ASKS_NEXT.search(last_question(question)))
 
 
 def is_no_time_of_day(question: str, answer: str) -> bool:
     """Return whether a question asks for a time of day, and an answer has none: "Thursdays" for "What time ...?"."""
+    # "1800 hours" has the form of a year, which is left out below.
     if not _ASKS_CLOCK.search(last_question(question)) or _HOUR_OF_FOUR_DIGITS.search(answer):
         return False
     return _CLOCK.search(DATE.sub(" ", answer)) is None
@@ -175,6 +177,7 @@ def _days_from(before: str, last: str) -> frozenset[str]:
     if first not in _DAYS or last not in _DAYS:
         return frozenset()
     begin, end = _DAYS.index(first), _DAYS.index(last)
+    # The week twice, for "Saturday to Monday".
     return frozenset((_DAYS + _DAYS)[begin : end + 1 + (len(_DAYS) if end < begin else 0)])
 
 
@@ -241,6 +244,7 @@ def _is_of_other_length(question: str, quote: str) -> bool:
 
 def _lengths(text: str) -> frozenset[str]:
     """Return which lengths of time a text names, "part" of a year and "whole"."""
+    # The year of "the fourth quarter of fiscal 2022" is not meant as a whole.
     rest = _PART_OF_YEAR.sub(" ", text)
     return frozenset(["part"] * (rest != text) + ["whole"] * bool(_WHOLE_YEAR.search(rest)))
 
@@ -252,6 +256,7 @@ def _found(pattern: re.Pattern[str], text: str) -> frozenset[str]:
 
 def _ordinals(text: str) -> frozenset[str]:
     """Return the ordinals of a text as figures: of "third" and "3rd" it is 3."""
+    # "December 24th" is a day, and no 24th of anything else.
     text = _DAY_OF_MONTH.sub(" ", text)
     found = [*_ORDINAL.findall(text), *(match.strip() for match in _FIRST.findall(text)), *_NUMBERED.findall(text)]
     return frozenset(_WRITTEN.get(word.casefold()) or re.sub(r"\D", "", word) for word in found)

@@ -18,6 +18,7 @@ _HIGHER = (
     r"(?:more|less|better|worse|higher|lower|greater|larger|smaller|longer|shorter|older|younger|taller|faster|slower"
     r"|cheaper|wider|narrower|deeper|heavier|lighter|stronger|weaker|warmer|colder|hotter|brighter|thicker|thinner)"
 )
+# "18 or older than that" is a bound and no difference.
 _DIFFERENCE = re.compile(rf" (?!or )(?:[\w-]+ ){{0,2}}?{_HIGHER}(?: [\w-]+){{0,3}}? than\b", re.IGNORECASE)
 """Behind a figure: what it is compared with."""
 _COMPARES = re.compile(
@@ -35,6 +36,7 @@ def is_partial_figure(question: str, found: PassageAnswer) -> bool:
         return False
     is_extra = _EXTRA_BEFORE.search(quote, 0, start) is not None or _EXTRA.match(answer) is not None
     end = start + len(answer)
+    # "A further 300 people died" counts people; ten extra points for each second are a part of a sum.
     if is_extra and _FOR_EACH.match(quote, end) and not _EXTRA.search(question):
         return True
     return _DIFFERENCE.match(quote, end) is not None and not _COMPARES.search(question)

@@ -29,4 +29,5 @@ def only_proposes(question: str, sentence: str) -> bool:
     match = _PROPOSES.search(sentence)
     if match is None or _PROPOSES.search(question):
         return False
+    # "Proposed and carried" says what became of it.
     return _DECIDES.search(sentence) is None and match[0].casefold() not in question.casefold()

@@ -57,6 +57,7 @@ def is_written(question: str, draft: Draft, ordered: Draft, sources: Sequence[So
     if len(quotes) < len(draft.quotes) or not any(_says(question, asked, quote) for quote in quotes):
         return False
     rows = [row for _, quote in ordered.quotes if (row := parse_row(quote))]
+    # Rows in no order cannot speak against the sentence.
     if not rows or not ordered.text.startswith(rows_by("", most=asked.most).split("“")[0]):
         return True
     stated = frozenset(words(" ".join(quotes)))

@@ -93,9 +93,9 @@ class ContextReader:
         return [of_document(list(islice(read, len(of_one)))) for of_one in parts]
 
     def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
+        """Return readings for `(question, title, text)` that are not in the cache."""
         # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
         # reading with it would differ between turns.
-        """Return readings for `(question, title, text)` that are not in the cache."""
         contexts = [(question, Source(0, "", title, text)) for question, title, text in keys]
         if self._extractive is None:
             return [by_sentences(question, source, self._rank(question, source)) for question, source in contexts]
@@ -266,6 +266,7 @@ def relation(
         return "none"
     features, entity = pair_features(a, b), trained["same_entity"]
     described = (note_a.descriptor is not None) + (note_b.descriptor is not None)
+    # Without two descriptors another limit holds for "one thing", which `training/relations.py` has set.
     least = entity["threshold"] if described == 2 else entity.get("undescribed", entity["threshold"])
     verdicts = a.value is not None and b.value is not None and a.value.kind == b.value.kind == "verdict"
     if probability(entity, features) < least and (described or not verdicts):

@@ -117,6 +117,7 @@ def compared_rows(question: str, sources: Sequence[Source], lead: str) -> Draft 
         for line in lines
     ]
     known = [(line, one, other) for line, (one, other) in zip(lines, sizes, strict=True) if one and other]
+    # A row with "open" for a budget, or in euros beside dollars, may fit, too, and would be missing.
     if len(known) < len(lines) or len(set(chain.from_iterable((one[1], other[1]) for _, one, other in known))) > 1:
         return rows_as_evidence(lines, lead)
     fitting = [line for line, one, other in known if (one[0] > other[0] if asked.above else one[0] < other[0])]

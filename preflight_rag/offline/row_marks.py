@@ -172,6 +172,7 @@ def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[So
         about_row = [line for line in lines if rest <= frozenset(words(line.text))]
         if not about_row and not _is_alone(lines[0], found, rest, asked[0], sources):
             return []
+        # In place, since the caller shows these rows.
         lines[:] = about_row or lines
     return found
 
@@ -221,6 +222,7 @@ def _senses(cells: Sequence[str]) -> dict[str, bool]:
             says[cell] = False
         elif value in ("1", "0") and values <= {"1", "0"}:
             says[cell] = value == "1"
+    # A column of remarks ("Only in the garden", "Ask first") has a "Yes" now and then.
     return says if sum(cell in says for cell in filled) * 2 > len(filled) else {}
 
 
@@ -233,6 +235,7 @@ def _column(condition: Condition, columns: dict[str, dict[str, bool]]) -> tuple[
         own, others = _without_prefixes(terms, condition.terms)
         content = own - _GENERAL
         if content <= asked and (content or own & asked):
+            # Each denial turns the sense once more: "not non-smoking" asks for a no below "Non-smoking".
             denials = condition.denials + len(_DENIES.findall(name)) + turns + others
             fitting.append((len(content), len(own & asked), name, denials % 2 == 0, asked - own))
     most = max((item[:2] for item in fitting), default=None)

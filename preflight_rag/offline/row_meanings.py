@@ -73,6 +73,7 @@ def explained_rows(question: str, sources: Sequence[Source]) -> Draft | None:
     if best is None:
         return None
     _, lines, meaning, column = best
+    # "Which boats carry no cars?" denies what the mark "carries no cars" denies, and asks for the rows with it.
     wanted = asked[0].denials % 2 == without_denials(meaning)[1] % 2
     named = [(f"{column}, {meaning}" if column else meaning, wanted)]
     fitting = [line for line in lines if line.has(meaning, column) == wanted]
@@ -138,6 +139,7 @@ def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple
         in_columns = {term for term in rest if any(_names(each, {term}) for each in named)}
         rest -= in_columns | frozenset(words(" ".join(named)))
         shared = condition.terms & terms - lines[0].about
+        # A word that neither meaning nor column explains ("in Norway") asks for something else.
         if shared and not rest and len(named) < 2:
             fit = len(shared), meaning.casefold() in question.casefold()
             fitting.append((fit, meaning, named[0] if named else ""))

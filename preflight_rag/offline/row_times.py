@@ -116,5 +116,6 @@ def _holds(text: str, asked: int) -> bool:
     times = _clocks(text)
     if len(times) == 1:
         return asked == times[0] or _OPEN.search(_CLOCK.sub(" ", text)) is not None
+    # "10 pm to 2 am" ends on the next day, to which a time behind midnight belongs.
     last = times[-1] + (_MINUTES_OF_DAY if times[-1] < times[0] else 0)
     return asked in times or times[0] <= asked <= last or times[0] <= asked + _MINUTES_OF_DAY <= last

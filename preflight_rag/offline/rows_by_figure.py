@@ -134,6 +134,7 @@ def figure_bound_of(question: str) -> FigureBound | None:
         return None
     scale = _SCALES[(asked["scale"] or "").strip().casefold()] if asked["scale"] else 1.0
     numbers = {
+        # Questions are in English, so "2,000" has no decimal comma, whatever the table has.
         name: number_of(text.rstrip(".,"), decimal_comma=False)
         for name in ("from", "to", "over", "under", "low", "high")
         if (text := asked[name]) is not None
@@ -153,6 +154,7 @@ def figure_bound_of(question: str) -> FigureBound | None:
         unit,
         -inf if low is None else low * scale,
         inf if high is None else high * scale,
+        # "Over 5" leaves 5 out; "at least", "at most" and "between" do not.
         not numbers.keys() & {"over", "under"},
         asked[0][asked.start("bound") :],
     )
@@ -218,10 +220,12 @@ def _columns(asked: FigureBound, rows: Sequence[TableLine]) -> list[str]:
     fitting = {
         name: frozenset(words(_BRACKETS.sub(" ", name)))
         for name in stated
+        # A column that states no unit may be in the question's.
         if not asked.unit or stated[name] in ("", sign)
     }
     unit = frozenset[str]() if sign else frozenset(words(asked.unit))
     price = _PRICES if sign in _CURRENCIES or asked.measure & _PRICED else frozenset[str]()
+    # What the question says goes before what it implies: "cost more than 150 pounds" does not say "Asking price".
     for terms in (asked.measure.union(others), unit, price):
         if named := [name for name in fitting if terms & fitting[name]]:
             return named

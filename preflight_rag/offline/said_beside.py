@@ -49,6 +49,7 @@ def is_said_beside(question: str, source: Source, quote: str) -> bool:
         if sentence in quote or quote in sentence or is_row(sentence):
             continue
         terms = frozenset(words(sentence))
+        # A sentence with none of the other words may be about something else that was sold.
         if missing <= terms and (asked - missing) & terms:
             return True
     return False

@@ -48,6 +48,7 @@ def _initials(question: str) -> Iterator[tuple[str, str]]:
 
 def _spells_out(text: str, short: str, long: str) -> bool:
     """Return whether a text has a term in full words, and its abbreviation for it."""
+    # Checked first, because most runs of words have no abbreviation and the patterns take time.
     if short not in text:
         return False
     return any(compared_form(text[start:end]) == compared_form(long) for start, end in spelled_out(short, text))

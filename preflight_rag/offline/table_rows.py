@@ -67,6 +67,7 @@ class _Table:
     def has(self, row: TableRow) -> bool:
         """Return whether a row has the columns of the table, of which blank ones are left out of it."""
         first, columns = row.cells[0].column, {cell.column for cell in row.cells if cell.column}
+        # A row leaves out its blank cells, so its first column may be a later one of the table.
         if first and self.first:
             return first == self.first or first in self.columns or self.first in columns
         return bool(columns & self.columns) or not (columns or self.columns)
@@ -125,6 +126,7 @@ def are_called(group: frozenset[str], rows: Sequence[TableLine], sources: Sequen
         return True
     if any(group & frozenset(words(f"{line.source.title} {line.text}")) for line in rows):
         return True
+    # Names have capitals: "All bars but Honey Crunch" says that the row "Honey Crunch" is a bar.
     names = {
         cell.text for line in rows for cell in line.row.cells if len(cell.text) > _SHORTEST and cell.text.istitle()
     }
@@ -157,6 +159,7 @@ def rows_in_other_words(question: str, sources: Sequence[Source]) -> list[tuple[
     """
     asked = frozenset(words(question))
     shared = {(line.source.n, line.text): asked & frozenset(words(line.text)) for line in lines_of_tables(sources)}
+    # By text, so that a row of two overlapping passages counts once.
     counts = Counter(chain.from_iterable({text: found for (_, text), found in shared.items()}.values()))
     least = max(2, ceil(MOST_WORDS * len(asked)))
     fitting = {row: found for row, found in shared.items() if len(found) >= least}

@@ -164,6 +164,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     asked = _terms(with_days)
     lines = list(_lines(sources, _long_forms(sources, asked), amounts=asks_sum(question)))
     known = frozenset[str]().union(*(line.all for line in lines))
+    # A single letter names something only where a table has it: "water C".
     asked |= {letter.lower() for letter in _LETTER.findall(question) if letter.lower() in known}
     asking = _ASKING - _heads(question)
     asked = frozenset(term for term in asked if term not in _QUANTITY and (term in known or term not in asking))
@@ -189,6 +190,7 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
         return None
     best = candidates[0]
     cell = best.line.row.cells[best.place]
+    # A cell with the same text would give the same answer.
     rival = next((item for item in candidates[1:] if item.line.row.cells[item.place].text != cell.text), None)
     margin = round(best.score - rival.score, 4) if rival else round(best.score, 4)
     if margin < LEAST_MARGIN:
@@ -245,6 +247,7 @@ def _named(found: _Candidate) -> CellNames:
     written = [line.terms[at] for at, cell in enumerate(cells) if at in places or not any(map(str.isdigit, cell.text))]
     terms = line.names[found.place].union(*headed, *written)
     of_column = line.names[found.place]
+    # Of "Towel | Fee: £2" a question need not say "fee".
     if found.by == 0 and _is_lone_amount(line, found.place):
         column, of_column = "", frozenset[str]()
     labels = line.terms[found.by] if found.by >= 0 else frozenset[str](), of_column
@@ -378,6 +381,7 @@ def _candidates(
         if not free and not _is_named(name, asked):
             continue
         by = _naming_cell(line, place, name & asked, asked, weights)
+        # A row of one cell has no other cell to name it, only its caption and title.
         if by is None and not (alone and line.about & asked):
             continue
         label = (line.terms[by] | line.names[by]) & asked if by is not None else frozenset()

@@ -105,6 +105,7 @@ class ReadSentence:
     @property
     def weight(self) -> float:
         """The finding's weight: high if it is near the question, answers it, and is about its subject."""
+        # A score may be below 0, and its third power would count for the other side.
         return round(max(self.near.score, 0.0) ** NEARNESS * self.reading.answerable * self.covered, 6)
 
     def decides(self, turned: int) -> float:
@@ -157,9 +158,11 @@ class VerdictReader:
         turned = 1 if side > -CLEAR_NO else -1
         first = max(stated, key=lambda item: (item.decides(turned), -item.n))
         denied = turned < 0 and first.head + first.direction <= -DECIDED and first.covered >= COVERED
+        # If a name of the question is nowhere in the library, the finding is about something else.
         denied = denied and not terms.names & terms.unseen and not _disputed(first, read)
         denied = denied and not fit.is_replaced(first.n, first.near.sentence.text)
         denied = denied and _says_no(question, first) and speaks_of_object(question, first.near.sentence.text)
+        # "No." alone may be the reply to any question of its document.
         denied = denied and not is_bare_reply(first.near.sentence.text)
         # What a replaced edition says stands last, by its nearest sentence.
         old = {item.n for item in stated if fit.is_replaced(item.n, item.near.sentence.text)}

@@ -100,6 +100,7 @@ def _is_one_row(asked: Extreme, sources: Sequence[Source]) -> bool:
 
 def _distinct(rows: Sequence[TableLine]) -> list[TableLine]:
     """Return rows without those that stand in two passages that overlap."""
+    # Reversed twice, so that of two equal rows the first stays in its place.
     return list({line.text: line for line in reversed(rows)}.values())[::-1]
 
 
@@ -108,6 +109,7 @@ def _measured(asked: Extreme, rows: list[TableLine], scope: frozenset[str]) -> _
     column = measured_column(asked.narrower, rows) if asked.narrower else ""
     column = column or measured_column(asked.what, rows)
     those = items(column, rows) if column else []
+    # A single row is the most and the least at once.
     column = column if len(those) > 1 and any(_is_figure(column, line) for line in those) else ""
     about = _about(rows)
     found = scope & about.union(*(words(line.text) for line in rows))
