@@ -30,5 +30,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from preflight_rag.models.embedding.embedder import register_with_langchain
 
+    # A program that uses the library as a LangChain component may never call `open_embedder` itself.
     register_with_langchain()
     return getattr(import_module(_HOMES[name]), name)

@@ -175,15 +175,18 @@ def link_copies(store: CopyStore) -> list[DocumentCopy]:
         The copies among these documents, and among those that were copies of a document that is gone.
     """
     store.make_copy_tables()
+    # Before new marks are stored: a changed document is recognised by the generation of its old ones.
     store.forget_changed()
     for group in store.documents_without_marks():
         store.add_marks(list(_marks_of(store, group)))
+    # Candidates are found over the fingerprints of all documents, which an ingest of nothing new need not read.
     if not store.has_uncompared():
         return []
     pairs = _candidates(store)
     waiting = [each.document_id for each in store.marked() if not each.compared]
     found: list[DocumentCopy] = []
     done: set[frozenset[str]] = set()
+    # In a folder each group is a transaction of its own, so a killed run has at most one to do again.
     for start in range(0, len(waiting), GROUP):
         found += _compare_group(store, waiting[start : start + GROUP], pairs, done)
     return found
@@ -213,6 +216,7 @@ def _candidates(store: CopyStore) -> dict[str, list[str]]:
     marks = np.frombuffer(b"".join(blobs), "<u4")
     owners = np.repeat(np.arange(len(names)), lengths)
     is_new, counts = np.array(new), np.array(lengths)
+    # Pairs of old documents were compared before. Without marks that no new document has, there is little left to sort.
     if not is_new.all():
         wanted = np.isin(marks, marks[is_new[owners]])
         marks, owners = marks[wanted], owners[wanted]
@@ -222,15 +226,18 @@ def _candidates(store: CopyStore) -> dict[str, list[str]]:
     first = np.repeat(begins, np.diff(np.r_[begins, len(marks)]))
     places = np.arange(len(marks))
     keys = []
+    # None stands for the first document that has the mark. All pairs of a mark would grow with its square.
     for back in (*range(1, NEIGHBOURS + 1), None):
         other = first if back is None else places - back
         is_pair = (places - first > NEIGHBOURS) if back is None else (other >= first)
         a, b = owners[other[is_pair]], owners[places[is_pair]]
         wanted = is_new[a] | is_new[b]
+        # A pair as one number: how often it occurs is the number of marks in common.
         keys.append(a[wanted] * len(names) + b[wanted])
     pair, shared = np.unique(np.concatenate(keys), return_counts=True)
     a, b = np.divmod(pair, len(names))
     least = np.minimum(counts[a], counts[b])
+    # One mark in common may be chance, unless the shorter document has no other.
     enough = (shared >= LEAST_MARKS * least) & ((shared > 1) | (least == 1))
     found: dict[str, list[tuple[int, str]]] = {}
     for left, right, count in zip(a[enough].tolist(), b[enough].tolist(), shared[enough].tolist(), strict=True):
@@ -251,9 +258,11 @@ def _compare_group(
     for one in group:
         for other in candidates.get(one, ()):
             pairs_of_group.add(frozenset((one, other)))
+    # Both documents of a pair may be new and in different groups.
     pairs = pairs_of_group - done
     done |= pairs
     read = _read(store, sorted(set(chain.from_iterable(pairs))))
+    # `_read` leaves out documents without passages.
     pairs = {pair for pair in pairs if pair <= read.keys()}
     # The best of the searched documents comes first: text that it covers needs no other document.
     by_rank = []
@@ -272,6 +281,7 @@ def _compare_group(
         overlap = compare(copy.tokens, kept.tokens, title=compared_words(kept.row["title"]))
         if not _are_copies(copy, kept, overlap):
             continue
+        # A passage that an earlier pair has covered stays with the better document.
         found = {row: of for row, of in _covered(copy, kept, overlap) if row not in passages and row not in known}
         documents.append(DocumentCopy(copy.row["id"], kept.row["id"], round(overlap.share, 3)))
         if overlap.share >= LEAST_SHARE:
@@ -299,6 +309,7 @@ def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
     if overlap.differs or max(overlap.share, overlap.other_share) < LEAST_SHARE:
         return False
     longer, shorter = max(len(copy.tokens), len(kept.tokens)), min(len(copy.tokens), len(kept.tokens))
+    # Around a quote the longer document goes on with its own text, so differences at the ends say nothing.
     if longer >= QUOTING * shorter and shorter >= SHORT_DOCUMENT:
         return not are_versions(copy.source(), kept.source())
     if overlap.differs_at_ends or are_versions(copy.source(), kept.source()):
@@ -310,6 +321,7 @@ def _are_copies(copy: _Read, kept: _Read, overlap: Overlap) -> bool:
 
 def _dated_apart(a: _Read, b: _Read) -> bool:
     """Return whether two files or records of one kind have different dates, so that one is a later repetition."""
+    # A paper's XML and PDF may be dated by different fields; two reports of one kind are of two years.
     kinds = {PurePath(each.row["origin"]).suffix.casefold() for each in (a, b)}
     own = all(each.metadata.get("date_from") == "metadata" for each in (a, b))
     return len(kinds) == 1 and own and a.row["date"] != b.row["date"]
@@ -352,6 +364,7 @@ class Copies:
 
         new = [row for row in rows if row not in self._is_hidden]
         behind, left = {row for row in new if row in self.of}, [row for row in new if row in self.of]
+        # Copies of copies, to any depth: all rows that may stand for these are looked up in the index at once.
         while left:
             originals = chain.from_iterable(self.of[row] for row in left)
             left = [row for row in originals if row in self.of and row not in behind]
@@ -364,6 +377,7 @@ class Copies:
             if row in found:
                 return True
             others = self.of.get(row, ())
+            # Stored copies may form a circle, whose passages do not stand for each other.
             return bool(others) and row not in behind and all(has(other, behind | {row}) for other in others)
 
         self._is_hidden.update({row: row in self.of and all(map(has, self.of[row])) for row in new})
@@ -384,6 +398,7 @@ class Copies:
             kept = ~np.array(self.hidden(found.keys.tolist()), bool)
             if kept.sum() >= depth or len(found) < asked:
                 return ScoredRanking(found.keys[kept], found.scores[kept]).best(depth)
+            # How many entries are copies is seen only when they are read.
             asked *= 2
 
 

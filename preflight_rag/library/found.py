@@ -79,6 +79,7 @@ def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Pass
     found = store.passages(list(chain.from_iterable(names.get(document, []) for document in document_ids)))
     stored_passages = []
     for document in document_ids:
+        # Another process may have replaced the document since its ids were read.
         for name in names.get(document, []):
             if name in found:
                 stored_passages.append(found[name])

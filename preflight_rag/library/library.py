@@ -94,6 +94,7 @@ class Library(FolderCollection):
             check_kind(index)
         if splitter is not None:
             check_splitter(splitter)
+        # Before NumPy and FAISS are loaded, whose libraries end the process where address space is lacking.
         need_memory(LEAST_MEGABYTES, "to open the library")
         store = Store(Path(path).expanduser(), create=create)
         try:
@@ -144,6 +145,7 @@ class Library(FolderCollection):
         index = self._index.get()
         vector = self.embedder.encode_query(query.text)
         rows = None if query.where is None else self._filters.rows(query.where)
+        # Vectors of a model for one language say nothing of passages in another, so they cannot judge these alone.
         language = language_of(query.text) if self.embedder.multilingual else UNKNOWN
 
         def searched(index: Index) -> Rankings:
@@ -151,6 +153,7 @@ class Library(FolderCollection):
 
         try:
             found = searched(index)
+        # A kind of `LibraryCorrupt` too, but a new index of a damaged database would not help.
         except DatabaseCorrupt:
             raise
         except LibraryCorrupt as error:
@@ -168,6 +171,7 @@ class Library(FolderCollection):
             return None
         if index.terms is None:
             return None
+        # Mostly the passages are those of the search before, whose positions the index still knows: no query.
         positions = None if index.places is None else index.places.lately(ids)
         if positions is None:
             rows = self._store.rows(ids)
@@ -241,6 +245,7 @@ class Library(FolderCollection):
             LibraryEmpty: There is no passage to find.
             UsageError: No document has a field of the filter.
         """
+        # Most libraries have no copies; their index need not be opened for this.
         if not self._store.passage_copies():
             return list(ids)
         found = self._store.rows(ids)
@@ -251,6 +256,7 @@ class Library(FolderCollection):
 
     def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
         """Return up to `limit` documents that match an expression, and the number of matching passages."""
+        # A document may match with several passages, so more of these are read than documents are wanted.
         depth = 4 * limit
         while True:
             rows, hits = index.lexical.match(tree, depth)

@@ -42,6 +42,7 @@ class DocumentNames:
         others = [_parts(each) for each in self._called(parts[-1]) if each != document_id]
         for length in range(1, len(parts) + 1):
             tail, name = parts[-length:], "/".join(parts[-length:])
+            # An end that is another document's whole id would lead to that document.
             if not any(other[-length:] == tail for other in others) and not self._catalogue.knows(name):
                 return name
         return document_id
@@ -89,6 +90,7 @@ class DocumentNames:
     def _called(self, file: str) -> Sequence[str]:
         """Return the ids that are paths of files with that file name."""
         with self._reading:
+            # Within the lock, so that threads which ask at once read the ids once.
             generation = self._catalogue.generation()
             if generation != self._generation:
                 paths: dict[str, list[str]] = {}
@@ -108,6 +110,7 @@ def names_of(library: Collection) -> DocumentNames:
 
 def is_path(text: str) -> bool:
     """Return whether an id or a source is an absolute path."""
+    # "/" alone looks like a path, but has no last part to be its name.
     return _PATH.match(text) is not None and bool(_parts(text))
 
 

@@ -113,6 +113,7 @@ def open_library(
     if lock_seconds is not None:
         options["lock_seconds"] = lock_seconds
     if where.url is not None:
+        # Before the import: reading the address says which extra is missing, where the import would only fail.
         folder = where.folder
         from preflight_rag.library.postgres.library import PostgresLibrary
 

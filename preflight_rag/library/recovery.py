@@ -48,6 +48,7 @@ def lost_documents(store: Store, root: Path) -> list[str]:
     if not known or (manifest := read_manifest(root)) is None:
         return []
     found = []
+    # An index is built of what was committed: with a lower number, the file is an older one, e.g. from a backup.
     if manifest.generation > store.generation():
         lost = manifest.generation - store.generation()
         found.append(f"database: its last {lost} writes are lost; the index knows of them")
@@ -76,6 +77,7 @@ def recover_if_damaged(folder: Path) -> Recovery | None:
         with write_lock(folder):
             return recover_library(folder)
     with closing(store):
+        # Without an embedder nothing was ever written.
         if not store.meta("embedder") or not database_problems(store, store.dimension()):
             return None
     with write_lock(folder):
@@ -104,15 +106,18 @@ def recover_library(folder: Path) -> Recovery:
             connection.executescript(TABLES)
             connection.execute("BEGIN")
             copy_readable(path, connection)
+            # Settings first: rows are checked by the embedder's dimension.
             _check_settings(connection, path, folder, settings)
             again.extend(_drop_damaged(connection, known))
             connection.execute("COMMIT")
+            # `_drop_damaged` has emptied the hashes of the others.
             whole = connection.execute("SELECT count(*) FROM documents WHERE content_hash != ''").fetchone()[0]
 
     try:
         return Recovery(replace_database(path, make), whole, tuple(dict.fromkeys(again)))
     except DatabaseCorrupt as error:
         kept = set_aside(path)
+        # Copied whole by now. A log that stayed behind would be read as that of the next `library.db` here.
         for suffix in ("", "-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         sources = list(dict.fromkeys(document["origin"] or document["source"] for document in known))
@@ -142,6 +147,7 @@ def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, kn
             connection.execute("DELETE FROM meta WHERE key = ?", (key,))
     for key, value in known.items():
         if value is not None:
+            # What could be read of the database is newer than what the index recorded.
             connection.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
     found = {key: json.loads(value) for key, value in connection.execute("SELECT key, value FROM meta")}
     try:
@@ -156,6 +162,7 @@ def _check_settings(connection: sqlite3.Connection, path: Path, folder: Path, kn
     # A generation number that no index has, so that the next index is built from what is here now.
     for key, value in (("schema_version", SCHEMA_VERSION), ("generation", newest + 1)):
         connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, json.dumps(value)))
+    # Nothing else removes it, and `verify` would report the lost writes for ever.
     connection.execute("DELETE FROM meta WHERE key = 'damaged_log'")
 
 
@@ -179,7 +186,9 @@ def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -
             damaged.add(id)
         if not _is_object(metadata) or not isinstance(_read(authors), list):
             damaged.add(id)
+            # Readers expect JSON, also in the time before the next ingest.
             connection.execute("UPDATE documents SET metadata = '{}', authors = '[]' WHERE id = ?", (id,))
+    # SQLite checks foreign keys only where a connection asks for it, and this one must take damaged rows first.
     connection.execute("DELETE FROM passages WHERE document_id NOT IN (SELECT id FROM documents)")
     connection.execute("DELETE FROM vectors WHERE row NOT IN (SELECT row FROM passages)")
     damaged |= _gaps(connection, known)
@@ -187,6 +196,7 @@ def _drop_damaged(connection: sqlite3.Connection, known: list[dict[str, Any]]) -
     here = {id: origin or source for id, source, origin in rows}
     again = [here[id] for id in here if id in damaged]
     for id in damaged:
+        # No document has this hash, so the next ingest takes each of them for changed.
         connection.execute("UPDATE documents SET content_hash = '' WHERE id = ?", (id,))
     again += [_name(document) for document in known if document["id"] not in here]
     return again
@@ -196,6 +206,7 @@ def _gaps(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> set[st
     """Return documents with missing passages, judged by gaps in their numbers or by the count that the index stored."""
     sql = """SELECT d.id, d.content_hash, count(p.row), coalesce(max(p.position), -1) + 1 FROM documents d
         LEFT JOIN passages p ON p.document_id = d.id AND p.retired IS NULL WHERE d.retired IS NULL GROUP BY d.id"""
+    # By id and hash: another version of the document may have fewer passages.
     counts = {(document["id"], document["content_hash"]): document["passages"] for document in known}
     return {
         id

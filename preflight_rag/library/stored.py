@@ -306,6 +306,7 @@ class FolderCollection(StoredCollection):
 
         store = self._store
         found = database_problems(store, store.dimension()) + lost_documents(store, self._root)
+        # The numbers of an index whose files differ from its manifest say nothing.
         if damage := index_problems(self._root):
             return found + damage
         manifest, passages = read_manifest(self._root), store.count_passages()
@@ -313,6 +314,7 @@ class FolderCollection(StoredCollection):
             return [*found, "the library has no index yet"] if passages else found
         if waiting := store.pending(manifest.generation):
             found.append(f"documents that the index does not know: {waiting}")
+        # Only where nothing waits do both have to agree.
         elif manifest.passages != passages:
             found.append(f"the index holds {manifest.passages} passages, the database {passages}")
         return found

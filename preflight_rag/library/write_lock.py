@@ -25,6 +25,7 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
     """
     from filelock import FileLock, Timeout
 
+    # The operating system's lock ends with its process, so a killed writer blocks nobody, though the file stays.
     lock = FileLock(folder / LOCK)
     try:
         try:

@@ -63,6 +63,7 @@ class Writer:
         self._splitter = splitter
         self._flat_limit = flat_limit
         self._lock_seconds = lock_seconds
+        # An existing library keeps its own until it is written next (`recorded_splitter`).
         if splitter is not None and store.meta("splitter") is None:
             store.set_meta("splitter", {"name": splitter})
 
@@ -100,6 +101,7 @@ class Writer:
         from preflight_rag.ingest.given import given_paths
         from preflight_rag.ingest.run import ingest_files
 
+        # Before the lock: who names a path that is not there need not wait for another writer to learn it.
         given = given_paths(paths)
         with self.writing(progress=progress):
             report = ingest_files(
@@ -197,6 +199,7 @@ class Writer:
         with self.writing():
             found = sum(self._store.retire_document(name) for name in document_ids)
             if found:
+                # Before the build: what had the text of a deleted document is searched again from now on.
                 self._link()
                 self._build()
         return found
@@ -233,6 +236,7 @@ class Writer:
         built = None
         with suppress(LibraryCorrupt):
             built = read_manifest(self._root)
+        # The setting is stored before the index is built: after a kill in between they differ, and it is built now.
         if kind == self.index_kind and (built is None or built.kind == kind):
             return
         with self.writing():
@@ -249,10 +253,12 @@ class Writer:
             LibraryError: The folder cannot be written, or the library was removed since it was opened.
         """
         with write_lock(self._store.path.parent, self._lock_seconds if seconds is None else seconds, progress):
+            # After the wait for the lock, in which another process may have removed the folder.
             if not self._store.is_there():
                 raise removed(self._store.path.parent)
             self._count_on()
             yield
+            # Until then, the write-ahead log still has the texts of deleted documents.
             self._store.flush()
 
     def _count_on(self) -> None:
@@ -318,6 +324,7 @@ class Writer:
             grows=grows,
         )
         step(PURGE)
+        # After the swap: until then, the index in use pointed to these rows.
         self._store.purge(manifest.generation)
 
 

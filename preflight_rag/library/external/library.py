@@ -126,6 +126,7 @@ class ExternalLibrary(FolderCollection):
                 shutil.rmtree(temporary, ignore_errors=True)
             raise
         if temporary:
+            # Also at the end of the program, where nobody closes the library.
             library._remove_folder = weakref.finalize(library, shutil.rmtree, temporary, ignore_errors=True)
         return library
 
@@ -284,6 +285,7 @@ class ExternalLibrary(FolderCollection):
                 row = (passage, vector_key(passage), vector.astype("<f4").tobytes())
                 rows.setdefault(passage.document_id, []).append(row)
                 written.add(passage.id)
+        # Backwards, so that the first of several chunks of a document names it.
         documents = {chunk.document.id: chunk.document for chunk in reversed(chunks)}
         for name, new in rows.items():
             self._add_to(documents[name], new)
@@ -294,8 +296,10 @@ class ExternalLibrary(FolderCollection):
         old = passages_of(self._store, [document.id])
         vectors = self._store.vectors([passage.id for passage in old])
         before = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]
+        # `write_document` replaces a document's passages, so the older ones are written once more.
         both = sorted([*before, *new], key=lambda row: (row[0].start, row[0].id))
         digest = vector_key(Passage(id="", document_id=document.id, text="\0".join(row[0].id for row in both)))
+        # Chunks of one document may differ in their metadata, which is therefore stored with the passages.
         bare = document.model_copy(update={"metadata": {}})
         self._store.write_document(bare, origin="", content_hash=digest, passages=both)
 
@@ -360,6 +364,7 @@ class RetrieverAdapter:
         A Runnable that is not a retriever may contain a part that is only asynchronous.
         """
         if isinstance(self._source, VectorStore | BaseRetriever):
+            # A retriever that is only asynchronous raises it, and is then called on the loop.
             with suppress(NotImplementedError):
                 return self._documents(query)
         return self._loop.call(self._documents_async(query))

@@ -32,6 +32,7 @@ def open_array(folder: Path, name: str) -> np.ndarray:
     path = folder / f"{name}.npy"
     try:
         mode: Literal["r"] | None = "r" if path.stat().st_size >= MAPPED_FROM else None
+        # Pickled objects could run code when a foreign index is opened.
         found: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False).view(np.ndarray)
     except (OSError, ValueError, EOFError) as error:
         raise unreadable(f"The index file {path} cannot be read", error) from error
@@ -81,6 +82,7 @@ class StringArray:
         return len(self._places) - 1
 
     def __getitem__(self, number: int) -> str:
+        # Ids may be paths, in which Python shows bytes that are not UTF-8 as lone surrogates.
         return self.encoded(number).decode("utf-8", "surrogatepass")
 
     def encoded(self, number: int) -> bytes:

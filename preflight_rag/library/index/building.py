@@ -74,6 +74,7 @@ def build_index(
     import numpy as np
 
     generation = store.generation()
+    # The random part: a rebuild of one generation must not write into the folder that is in use.
     folder = root / f"{generation:08d}-{secrets.token_hex(4)}"
     scratch = root / f".{folder.name}.json"
     with _whole_or_nothing(root, folder, scratch):
@@ -85,6 +86,7 @@ def build_index(
         step(DENSE)
         vectors = store.passage_vectors(dimension)
         np.save(folder / ROWS, vectors.rows, allow_pickle=False)
+        # Opening it compares all checksums: damage must not be copied into the next index.
         before = _index_before(root) if grows else None
         if before is not None and can_grow(before, store, vectors, kind=kind, flat_limit=flat_limit):
             dense, built = grow(before, root / before.manifest.folder, folder, store, vectors, step)
@@ -100,8 +102,11 @@ def build_index(
         )
         Index(root, manifest)  # FAISS does not report that closing a file failed, as on a full disk
         scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+        # Whatever a power failure leaves, a manifest names only files that are on the disk: they are flushed above, the
+        # manifest's content here, and its name last.
         _sync(scratch)
         os.replace(scratch, root / MANIFEST)
+    # Outside of the block: the new index is in use now, and an error must not remove its folder.
     _sync(root)
     remove_others(root, folder.name)
     return manifest
@@ -136,6 +141,7 @@ def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
             return None
         folder = root / manifest.folder
         for name, entry in manifest.files.items():
+            # Only these: terms can be copied from an index of which another part is damaged.
             if (name == ROWS or name.startswith(f"{TERMS}/")) and entry_of(folder / name) != entry:
                 return None
         terms, rows = open_terms(folder / TERMS), np.load(folder / ROWS, allow_pickle=False)
@@ -177,6 +183,7 @@ def _write_contents(root: Path, folder: Path, store: Store, before: Index | None
         file.write(json.dumps(settings) + "\n")
         if before is not None:
             with (root / before.manifest.folder / CONTENTS).open(encoding="utf-8") as old:
+                # The settings. The documents below them are as they were, since otherwise the index would not grow.
                 old.readline()
                 shutil.copyfileobj(old, file)
         for document in store.contents(before.manifest.generation if before else 0):
@@ -188,6 +195,7 @@ def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
     entries = {}
     for path in sorted(folder.rglob("*")):
         _sync(path)
+        # Lock files hold nothing, and tantivy creates those that are missing when it opens the index.
         if path.is_file() and not path.name.endswith(".lock"):
             entries[path.relative_to(folder).as_posix()] = entry_of(path)
     _sync(folder)
@@ -198,6 +206,7 @@ def _sync(path: Path) -> None:
     """Flush a file to disk, or a folder if the platform can."""
     if path.is_dir() and os.name == "nt":
         return
+    # Windows flushes only files that are open for writing, and Linux lets no folder be opened so.
     handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
     try:
         os.fsync(handle)

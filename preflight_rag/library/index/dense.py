@@ -185,6 +185,7 @@ def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKin
     settings: dict[str, Any] = {}
     coarse = ""
     if "clusters" in kind:
+        # 4·√n is the least that FAISS's guidelines name for an inverted file.
         settings["clusters"] = min(isqrt(16 * count), count // CLUSTER_POINTS)
         settings["probed"] = max(1, round(PROBED * settings["clusters"]))
         coarse = f"IVF{settings['clusters']},"
@@ -209,7 +210,9 @@ def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE)
     import numpy as np
 
     variances, axes = np.linalg.eigh(np.cov(vectors, rowvar=False, dtype=np.float64))
+    # Rounding makes the smallest variances slightly negative.
     kept = np.cumsum(variances[::-1].clip(min=0))
+    # Equal vectors have no variance, and still need a component.
     total = kept[-1] or 1.0
     least = int(np.searchsorted(kept, share * total)) + 1
     count = min(len(kept), -(-least // _BLOCK) * _BLOCK)
@@ -231,6 +234,7 @@ def _factory(faiss: Any, dimension: int, description: str) -> Any:
 
 def _sample(vectors: Vectors, most: int = TRAINING_SAMPLE) -> np.ndarray:
     """Return every n-th vector, at most `most`, to train an index."""
+    # Not the first ones, which are all of the documents that were added first.
     return vectors[:: -(-vectors.shape[0] // most)]
 
 
@@ -281,6 +285,7 @@ class DenseIndex:
             raise unreadable(f"The dense index {path} cannot be read", error) from error
         self._stored = self._index
         if isinstance(self._index, faiss.IndexRefine):
+            # The refining part holds every vector at its own position, so it can be searched alone, exhaustively.
             self._stored = faiss.downcast_index(self._index.refine_index)
             base: Any = faiss.downcast_index(self._index.base_index)
             factors = {
@@ -334,6 +339,7 @@ class DenseIndex:
         faiss.omp_set_num_threads(1)
         index, parameters = (self._index, None) if among is None else (self._stored, self._only(among))
         scores, positions = index.search(vector.reshape(1, -1), n, params=parameters)
+        # FAISS fills up with -1 where it has fewer candidates than were requested.
         is_found = positions[0] >= 0
         if not is_found.all():
             return ScoredRanking.sorted(positions[0][is_found], scores[0][is_found].astype(np.float64))

@@ -147,6 +147,7 @@ def manifest_stamp(root: Path) -> Stamp | None:
         stat = (root / MANIFEST).stat()
     except OSError:
         return None
+    # Each manifest is a new file, so the inode differs even where times are coarse and sizes equal.
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
@@ -211,9 +212,11 @@ def _check_files(root: Path, manifest: Manifest) -> None:
         LibraryCorrupt: A file is missing or differs from what was written.
     """
     folder = root / manifest.folder
+    # Sizes first: a file that was cut off is found without reading any.
     for name, entry in manifest.files.items():
         if not (folder / name).is_file() or (folder / name).stat().st_size != entry["size"]:
             raise LibraryCorrupt(f"The index file {folder / name} is missing or cut off")
+    # Before the files are read: one that is written meanwhile has another stamp afterwards, and is read again.
     stamps = {name: _stamp(folder / name) for name in manifest.files}
     is_large = sum(entry["size"] for entry in manifest.files.values()) > ALWAYS_CHECKED
     if is_large and _checked_before(root) == {"folder": manifest.folder, "files": stamps}:
@@ -227,6 +230,7 @@ def _check_files(root: Path, manifest: Manifest) -> None:
                 raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
     if is_large:
         with suppress(OSError):  # the folder cannot be written: the files are read whole again next time
+            # Several processes may check at once; what a killed one leaves, `remove_others` deletes by its dot.
             scratch = root / f".{CHECKED}.{secrets.token_hex(4)}.json"
             scratch.write_text(json.dumps({"folder": manifest.folder, "files": stamps}), encoding="utf-8")
             os.replace(scratch, root / CHECKED)
@@ -283,6 +287,7 @@ class CurrentIndex:
 
     def __init__(self, store: Store, root: Path, rebuild: Callable[[], None]) -> None:
         self._store, self._root, self._rebuild = store, root, rebuild
+        # Reentrant, because `after` calls `get`. One thread rebuilds under it, and the others wait.
         self._lock = threading.RLock()
         self._index: Index | None = None
         self._stamp: Stamp | None = None
@@ -296,6 +301,7 @@ class CurrentIndex:
             LibraryError: It has to be rebuilt and cannot be.
         """
         with self._lock:
+            # Read before the index is opened: if another one is swapped in meanwhile, the next call opens that one.
             stamp = manifest_stamp(self._root)
             if self._index is None or stamp is None or stamp != self._stamp:
                 damage = None

@@ -76,6 +76,7 @@ def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> in
         writer.add_document(document)
         count += 1
     writer.commit()
+    # A merge that went on would write files after their checksums were taken.
     writer.wait_merging_threads()
     return count
 
@@ -101,9 +102,11 @@ class LexicalIndex:
             except ValueError:
                 if os.access(folder, os.W_OK):
                     raise
+                # tantivy's lock files cannot be created in a read-only folder. The copy is removed with this object.
                 copy = tempfile.mkdtemp(prefix="preflight-")
                 weakref.finalize(self, shutil.rmtree, copy, ignore_errors=True)
                 shutil.copytree(folder, copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
+                # `copytree` has given it the read-only folder's mode.
                 Path(copy).chmod(0o700)
                 index = _open(Path(copy), self._analyser)
             self._searcher = index.searcher()
@@ -161,6 +164,7 @@ class LexicalIndex:
         from tantivy import Occur, Query
 
         if self._has_row_terms and len(among) ** 2 < 2 * n * len(self):
+            # A score of 0 for the choice of rows leaves BM25 as it is.
             chosen = Query.const_score_query(Query.term_set_query(self._schema, ROW, among.tolist()), 0.0)
             query = Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
             return self._rows(self._searcher.search(query, n, count=False).hits)
@@ -182,6 +186,7 @@ class LexicalIndex:
         if n < 1 or query is None:
             return [], 0
         with _translated_errors(self._folder):
+            # tantivy panics at a limit of 0.
             result = self._searcher.search(query, min(n, max(len(self), 1)))
             hits: int = result.count  # type: ignore[attr-defined]  # its stubs lack it
             return self._rows(result.hits).pairs(), hits
@@ -244,6 +249,7 @@ def _translated_errors(folder: Path) -> Iterator[None]:
 
 def _is_panic(error: BaseException) -> bool:
     """Return whether an error is a panic of tantivy's Rust code."""
+    # By name, because the class cannot be imported.
     return type(error).__name__ == "PanicException"
 
 

@@ -61,6 +61,7 @@ class PassagePlaces:
         """Return the passages at these positions, without the fields that only the database has."""
         numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
         named = self.names(positions)
+        # A new dict in place of a cleared one, which another thread may be reading.
         if len(self._lately) > REMEMBERED:
             self._lately = {}
         self._lately.update(zip([id for id, _ in named], positions.tolist(), strict=True))

@@ -34,6 +34,7 @@ class ScoredRanking:
         """Return a ranking of keys in any order, sorted by score; ties by key."""
         import numpy as np
 
+        # The last key of `lexsort` decides first.
         order = np.lexsort((keys, -scores))
         return cls(keys[order], scores[order])
 

@@ -83,6 +83,7 @@ class TermIndex:
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
         """Return the number of each term; -1 for a term that no passage has."""
+        # A new dict in place of a cleared one, which another thread may be reading.
         if len(self._numbers) > REMEMBERED:
             self._numbers = {}
         known = self._numbers
@@ -129,6 +130,7 @@ class TermIndex:
         import numpy as np
 
         try:
+            # A list's `pop` is atomic, so two threads never get one array.
             zeros = self._scratch.pop()
         except IndexError:
             zeros = np.zeros(len(self.vocabulary))
@@ -202,6 +204,7 @@ def write_terms(
     found = _Numbers(numbers)
     for row, title, text in passages:
         key = _made_of(title, text)
+        # A row keeps its number when its title changes, so the checksum decides.
         position = known.get(row)
         if before is not None and position is not None and before[1].made_of[position] == key:
             old = before[1].of(position)
@@ -215,6 +218,7 @@ def write_terms(
     for every in arrays.values():
         for block in _blocks(every):
             is_used[block] = True
+    # By bytes, the order in which `place` searches.
     kept = sorted((term.encode(), number) for term, number in numbers.items() if is_used[number])
     renumbered = np.zeros(len(numbers), dtype=np.uint32)
     renumbered[[number for _, number in kept]] = np.arange(len(kept), dtype=np.uint32)

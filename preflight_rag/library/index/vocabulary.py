@@ -30,6 +30,7 @@ HEAD, TAIL = 2, 3
 _WORD = re.compile(r"[^\W\d_]+")
 _CHUNK = 500
 """Words in one SQL statement: some builds of SQLite take at most 999 parameters."""
+# A build that fails is thrown away whole, and one that succeeds is flushed by `build_index`.
 _FOR_ONE_WRITER = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 _TABLES = f"""
 {_FOR_ONE_WRITER}
@@ -73,6 +74,7 @@ def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
         database.execute("BEGIN")
         database.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _counted(texts))
         database.execute("COMMIT")
+        # After the rows: an index over all of them takes less time than one that grows with each.
         database.execute("CREATE INDEX words_tail ON words (tail, length)")
         (size,) = database.execute("SELECT count(*) FROM words").fetchone()
     return int(size)
@@ -95,6 +97,7 @@ def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) 
 def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
     """Yield the rows of the table of words: each word with its numbers of passages and documents, length and ending."""
     counts: dict[str, list[int]] = {}
+    # The third number of an entry is the last document that had the word, in place of a set of them for each word.
     number, current = 0, None
     for document, text in texts:
         if document != current:
@@ -107,6 +110,7 @@ def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, 
             entry[0] += 1
             if entry[2] != number:
                 entry[1], entry[2] = entry[1] + 1, number
+    # In the order of the primary key, so that SQLite only appends.
     for word, (passages, documents, _) in sorted(counts.items()):
         if len(word) <= LONGEST:
             yield word, passages, documents, len(word), word[-TAIL:]
@@ -180,6 +184,7 @@ class Vocabulary:
             f"{select} word >= ? AND word < ? AND length BETWEEN ? AND ?"
             f" UNION {select} tail = ? AND length BETWEEN ? AND ?"
             f" UNION {select} word IN ({','.join('?' * len(near))}) ORDER BY word",
+            # The text behind all that begin with `head`: a range of the primary key, which LIKE would not use.
             (head, head[:-1] + chr(ord(head[-1]) + 1), *span, word[-TAIL:], *span, *near),
         )
         return [WordCount(*row) for row in rows]
@@ -191,6 +196,7 @@ class Vocabulary:
     def _rows(self, sql: str, parameters: Sequence[str | int] = ()) -> list[tuple[str, int, int]]:
         """Return the rows of a query to the vocabulary's file."""
         try:
+            # A connection for each query, as one belongs to its thread. The file never changes, so no locks are taken.
             uri = f"{self.path.absolute().as_uri()}?mode=ro&immutable=1"
             with closing(sqlite3.connect(uri, uri=True)) as database:
                 return database.execute(sql, parameters).fetchall()

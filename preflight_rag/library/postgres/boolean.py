@@ -38,6 +38,7 @@ def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRan
 
     def read(connection: Connection) -> ScoredRanking:
         with connection.transaction():
+            # The numbers of passages, the lists and the texts have to be of one state of the library.
             connection.execute("set transaction isolation level repeatable read, read only")
             return _Matching(store, connection, expression).best()
 
@@ -114,6 +115,7 @@ class _Matching:
                 if count := _times(places, term_places(self._analyse, whole_text(title, text))):
                     counts[row] = count
         having = np.array(sorted(counts), dtype=np.int64)
+        # The lists of several pieces follow each other, and are merged in any order.
         records = np.sort(self._records[places[0][1]], order="row")
         codes = records["length"][np.searchsorted(records["row"], having)]
         weight = sum(inverse_frequency(self._passages, len(self._records[word])) for _, word in places)

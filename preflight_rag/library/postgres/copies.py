@@ -25,6 +25,7 @@ from preflight_rag.library.storage.schema import CHUNK
 
 LINKED = "linked"
 """Name of the setting that counts how often copies were found or removed; missing before the first time."""
+# With the schema's name, so that two libraries in one database do not wait for each other.
 _LOCK = "hashtextextended('preflight library copies ' || current_schema(), 0)"
 
 _TABLES = """
@@ -48,6 +49,7 @@ create table if not exists library_passage_copies (
 create index if not exists library_document_copies_of on library_document_copies (of_document);
 create index if not exists library_passage_copies_of on library_passage_copies (of_row)
 """
+# "C" is the order of bytes, as in SQLite, whatever language the server sorts by.
 _COPIES = f"""
     select a.id, b.id, c.share from library_document_copies c
     join library_documents a on a.key = c.document and {sees("a")}
@@ -244,6 +246,7 @@ def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
             connection.execute("set transaction isolation level repeatable read")
             tables = CopyTables(connection)
             found = link_copies(tables)
+            # Other processes keep what they have read of the tables until this number changes.
             if tables.has_changed:
                 connection.execute(
                     """insert into library_meta values (%s, '1')
@@ -252,5 +255,6 @@ def link(connection: Connection, wait_seconds: float) -> list[DocumentCopy]:
                 )
         return found
     finally:
+        # A connection that was lost has released the lock.
         with suppress(psycopg.Error):
             connection.execute(f"select pg_advisory_unlock({_LOCK})")

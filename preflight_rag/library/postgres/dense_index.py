@@ -30,6 +30,7 @@ def index_vectors(connection: Connection, dimension: int, *, again: bool = False
     valid = connection.execute(
         "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)", [DENSE_INDEX]
     ).fetchone()
+    # An index that was being created when its process was killed stays behind, invalid.
     if valid is not None and (again or not valid[0]):
         connection.execute(f"drop index {DENSE_INDEX}")
         valid = None
@@ -44,8 +45,10 @@ def index_vectors(connection: Connection, dimension: int, *, again: bool = False
 
 def _make(connection: Connection, count: int, dimension: int) -> None:
     """Build the HNSW index over the vectors, with memory by their number."""
+    # HNSW is built far faster as long as it fits into this memory.
     megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
     connection.execute(f"set maintenance_work_mem = '{megabytes}MB'")
+    # Concurrently: searches and writers go on meanwhile.
     statement = f"""create index concurrently {DENSE_INDEX} on library_vectors
         using hnsw ((vector::halfvec({dimension})) halfvec_ip_ops)
         with (m = {NEIGHBOURS}, ef_construction = {BUILT_WITH})"""

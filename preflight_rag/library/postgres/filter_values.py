@@ -19,6 +19,7 @@ _KEY_OF_DOCUMENTS = f"""
     select e.value::text as value, array_agg(d.key) from library_documents d, json_each(d.metadata) e
     where {sees("d")} and lower(e.key) = lower(%s) {{also}} group by 1
 """
+# The text is formatted twice, here and where it is used, so an empty object has eight brackets.
 _KEY_OF_PASSAGES = f"""
     select e.value::text as value, array_agg(p.row) from library_passages p, json_each(p.metadata) e
     where {sees("p")} and p.metadata::text <> '{{{{}}}}' and lower(e.key) = lower(%s) group by 1

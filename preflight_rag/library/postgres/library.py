@@ -178,6 +178,7 @@ class PostgresLibrary(StoredCollection):
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK].tolist()
             documents = self._store.documents_of(part)
+            # A row that was found a moment ago may have been purged.
             found |= dict.fromkeys(documents[row] for row in part if row in documents)
             if len(found) >= limit:
                 break

@@ -92,6 +92,7 @@ class PostingPieces:
             terms = sorted(terms_of(texts[row][1:] for row in inside.tolist()))
             if not terms:
                 continue
+            # Rows that were replaced before their run was published are in no list, so only those found are subtracted.
             changed, found = [], set[int]()
             lost = 0
             for term, stored in self._lists(piece, terms):
@@ -150,6 +151,7 @@ class PostingPieces:
                 for statement in (
                     """insert into library_pieces select %(new)s, sum(passages), sum(length), min(first), max(last)
                     from library_pieces where piece = any(%(old)s)""",
+                    # Each record names its row, so lists can be joined in any order.
                     """insert into library_postings select term, %(new)s, sum(count), string_agg(list, ''::bytea)
                     from library_postings where piece = any(%(old)s) group by term""",
                     """insert into library_words select word, %(new)s, sum(passages), sum(documents)

@@ -95,6 +95,7 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | 
         for term, count in found.items():
             terms.append(numbers.setdefault(term, len(numbers)))
             rows.append(row)
+            # One byte is enough: BM25 hardly grows any more at such a number.
             counts.append(min(count, MOST_TIMES))
             codes.append(code)
         seen, total = seen + 1, total + length
@@ -107,6 +108,7 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | 
     for name, values, kind in (("row", rows, np.uint64), ("count", counts, np.uint8), ("length", codes, np.uint8)):
         records[name] = np.frombuffer(values, kind)
     of_term = np.frombuffer(terms, np.uint32)
+    # Stable, so that the rows of each term stay ascending.
     order = np.argsort(of_term, kind="stable")
     records = records[order]
     ends = np.searchsorted(of_term[order], np.arange(len(numbers)), side="right").tolist()
@@ -181,11 +183,13 @@ def best_by_bm25(
     scored = list(_scored(lists, terms, passages - len(dead), length / max(passages, 1), dead))
     if n < 1 or not scored:
         return []
+    # With a choice of rows, the best of all may hold too few of them.
     rows, scores = _summed(scored, n if among is None else None)
     if among is not None:
         fits = np.isin(rows, among)
         rows, scores = rows[fits], scores[fits]
     if len(rows) > n:
+        # All that tie with the last one stay for now, since ties go by row.
         kept = np.flatnonzero(scores >= _largest(scores, n))
         rows, scores = rows[kept], scores[kept]
     order = np.lexsort((rows, -scores))[:n]
@@ -237,6 +241,7 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
     import numpy as np
 
     lengths = np.array(decoded_lengths(), dtype=np.float32)
+    # In float32 as tantivy computes it, so that what ties there ties here.
     scale = np.float32(K1) * (np.float32(1 - B) + np.float32(B) * lengths / np.float32(max(average, 1e-9)))
     counts = counts.astype(np.float32)
     scores: np.ndarray = np.float32(weight * (K1 + 1)) * (counts / (counts + scale[codes]))

@@ -31,6 +31,9 @@ ROWS = "library_passages_row_seq"
 RUNS = "library_run"
 DENSE_INDEX = "library_vectors_near"
 
+# Ids, origins and sources are indexed by hash: a B-tree refuses more than 2,704 bytes, and some are long addresses.
+# Rows of up to a page stay whole (`toast_tuple_target`), or each vector and term list would be a look-up of its own.
+# Words are compared by bytes ("C"), as a range of them is looked up by its first letters.
 _TABLES = """
 create table library_meta (key text primary key, value text not null);
 create sequence library_run as integer;
@@ -126,6 +129,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_make_tables,)
 def sees(table: str = "") -> str:
     """Return the SQL condition that a row of documents, passages or vectors is published."""
     name = f"{table}." if table else ""
+    # As an array the runs are read once a statement, not once a row.
     pending = "array(select run from library_runs)"
     return f"({name}added <> all({pending}) and ({name}retired is null or {name}retired = any({pending})))"
 
@@ -180,6 +184,7 @@ def _migrate(connection: Connection, address: Address) -> None:
     try:
         _need_vectors(connection, address)
         with connection.transaction():
+            # Asked again: the process that held the lock before may have migrated.
             for step in MIGRATIONS[version_of(connection, address) :]:
                 step(connection)
             connection.execute(

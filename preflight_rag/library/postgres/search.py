@@ -88,6 +88,7 @@ def hybrid_search(
         PassageGone: A passage was deleted meanwhile; search again.
     """
     dense, lexical = _rankings(store, query, vector, among, has_index=has_index)
+    # Ranks are fused without vectors and terms, so only the result's are read; scores need those of all candidates.
     if query.fusion == "rrf":
         fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=query.rrf_k)
         fused = fused[: query.k]

@@ -55,6 +55,7 @@ def configure(connection: Connection) -> None:
     for name in ("idle = 30", "interval = 10", "count = 3"):
         connection.execute(f"set tcp_keepalives_{name}")
     connection.execute(f"set hnsw.ef_search = {SEARCHED}")
+    # The index knows nothing of runs: it is read on until enough of what it gives is visible.
     connection.execute("set hnsw.iterative_scan = strict_order")
 
 
@@ -76,6 +77,7 @@ class PostgresStore:
         self.name = address.name
         self.connections = Connections(address, MOST_CONNECTIONS, configure)
         self._asked_at, self._indexed = -math.inf, False
+        # 0 is no number of `LINKED`, which begins at 1.
         self._copies: tuple[int, Mapping[int, tuple[int, ...]]] = 0, {}
         self._originals: tuple[tuple[int, int], Mapping[str, str]] = (0, 0), {}
         try:
@@ -160,6 +162,7 @@ class PostgresStore:
 
         A document's card is a passage, too.
         """
+        # False sorts before true: of two versions the published one comes last, and so is the one in the dict.
         statement = f"{_PASSAGES} where p.id = any(%s) order by {sees('p')}, p.row"
         found = {row[1]: self._passage(row) for row in self.rows_of(statement, [list(map(storable_text, ids))])}
         originals = self.originals() if found else {}
@@ -226,6 +229,7 @@ class PostgresStore:
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each passage that exists."""
+        # The published version comes last, as in `passages`.
         statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"
         return dict(self.rows_of(statement, [list(ids)]))
 

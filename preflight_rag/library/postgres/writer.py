@@ -68,6 +68,7 @@ class PostgresWriter:
                 max_bytes=max_bytes,
                 stop=stop,
             )
+        # Copies are found when the run is published, at the end of the block.
         report.copies += run.copies
         return report
 

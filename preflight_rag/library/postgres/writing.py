@@ -49,6 +49,7 @@ _WRITE = """
     update library_{table} set retired = %(run)s
     where {which} and retired is null
 """
+# Two numbers: one for the runs of this schema, so that they meet no other lock, and the run's own.
 _ALIVE = "('x' || substr(md5('preflight library run ' || current_schema()), 1, 8))::bit(32)::int, %s"
 _MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_schema(), 0)"
 
@@ -77,6 +78,7 @@ class DocumentWriting:
         """Number of this run, which begins with its first write."""
         if self._number is None:
             number = self._one("select nextval(%s)::integer", [RUNS])
+            # Locked before it is listed: without its lock, a listed run passes for that of a killed process.
             self._connection.execute(f"select pg_advisory_lock({_ALIVE})", [number])
             self._connection.execute("insert into library_runs values (%s)", [number])
             self._number = number
@@ -198,6 +200,7 @@ class DocumentWriting:
                     rows = self._connection.execute(statement, [list(names)]).fetchall()
                     yield {name: (digest, json.loads(metadata)) for name, digest, metadata in rows}
                     return
+            # Outside of the transaction, whose locks on the documents could keep the other run from going on.
             self._wait_for(other, deadline)
 
     def _other_run(self, names: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
@@ -259,6 +262,7 @@ class DocumentWriting:
         if not documents:
             return
         now, run, connection = datetime.now(UTC).isoformat(timespec="seconds"), self.number, self._connection
+        # COPY returns no numbers, so they are taken from the sequences first.
         keys = self._next("library_documents_key_seq", len(documents))
         rows = iter(self._next(ROWS, sum(len(each.passages) for each in documents.values())))
         with connection.cursor() as cursor:
@@ -322,6 +326,7 @@ class DocumentWriting:
             if runs:
                 step(WORDS)
                 with connection.transaction():
+                    # What one of these runs has replaced again was never visible, and gets no words.
                     added = "p.added = any(%(runs)s) and (p.retired is null or p.retired <> all(%(runs)s))"
                     self._pieces.add(added, {"runs": runs})
                     connection.execute("delete from library_runs where run = any(%s)", [runs])
@@ -332,6 +337,7 @@ class DocumentWriting:
         if self._number is not None:
             connection.execute(f"select pg_advisory_unlock({_ALIVE})", [self._number])
             self._number = None
+        # Copies are looked for among published documents; if this fails, the next publication finds them.
         self.copies = link(connection, self._wait)
         step(PURGE)
         self._tidy()
@@ -342,6 +348,7 @@ class DocumentWriting:
 
     def _adopts(self, run: int) -> bool:
         """Return whether an unpublished run has lost its process; if so, this run takes it over."""
+        # Its own lock a session gets a second time, so its own run would pass for a killed one.
         return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
 
     def _tidy(self) -> None:
@@ -383,6 +390,7 @@ class DocumentWriting:
                 connection.execute("delete from library_vectors where row = any(%s)", [numbers.tolist()])
                 connection.execute("delete from library_passages where row = any(%s)", [numbers.tolist()])
             connection.execute(
+                # Passages go in portions, and forgetting their words takes their document's title.
                 f"""delete from library_documents d where {gone("d")}
                 and not exists (select from library_passages where document = d.key)"""
             )
@@ -401,11 +409,13 @@ class DocumentWriting:
             )
         try:
             with connection.transaction():
+                # Between the deletion of the lists and their new ones, nobody may publish.
                 connection.execute("lock table library_runs, library_pieces in share row exclusive mode")
                 self._pieces.clear()
                 self._renew_terms()
                 self._pieces.add(sees("p"), {})
                 self._count_on("generation")
+            # Only once the terms are stored: until then, searches must not rely on them.
             self.set_meta(ANALYSER, analysed_probe())
             self._index_vectors(again=True)
             connection.execute(f"vacuum analyze {', '.join(TABLES)}")

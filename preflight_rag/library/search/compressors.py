@@ -129,6 +129,7 @@ class _Selector(TokenBudget):
         if self.library is not None and self.embeddings is None and all(names):
             try:
                 return self.library.vectors([str(name) for name in names])
+            # One of them is not in the library, or no longer: all are embedded anew.
             except LibraryCorrupt:
                 pass
         return self._opened().encode_passages([document.page_content for document in documents])
@@ -213,6 +214,7 @@ class Reorder(BaseDocumentCompressor):
     ) -> list[Document]:
         """Return the documents in prompt order; those without a score count as the worst."""
         sources = [_source(document) for document in documents]
+        # Backwards, so that each source keeps its first place.
         first = {source: place for place, source in reversed(list(enumerate(sources)))}
         key = self.score_key
         order = arrange(

@@ -138,6 +138,7 @@ def token_budget(tokens: Sequence[int], *, budget: int | None = None, compressio
     check_limits(budget=budget, compression=compression)
     limits = [] if budget is None else [budget]
     if compression is not None and len(tokens):
+        # 0.29 * 100 is 28.999999999999996, and means 29 tokens.
         limits.append(max(floor(compression * sum(tokens) + 1e-9), min(tokens), 1))
     return min(limits, default=None)
 
@@ -385,8 +386,10 @@ def _fill(
     level = -np.inf
     while not basket.full:
         due = np.flatnonzero(basket.open & (bounds >= level))
+        # So many that comparing all takes less than copying these.
         if 2 * len(due) > count:
             due = np.arange(count)
+        # A pick that was seen already changes no maximum, so all get the picks that the oldest of them lacks.
         if missed := basket.taken[known[due].min() :]:
             part = space if len(due) == count else space.rows(due)
             redundancy[due] = np.maximum(redundancy[due], part.redundancy(space.rows(np.asarray(missed))))
@@ -404,6 +407,7 @@ def _fill(
             scores = np.where(basket.open[pool], weighted + (1 - alpha) * novelty(nearest), -np.inf)
             place = int(np.argmax(scores))
             level = scores[place]
+            # At a tie the first candidate wins, which may be outside of the pool.
             if basket.full or not level > outside:
                 break
             best = int(pool[place])

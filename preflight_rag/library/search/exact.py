@@ -71,6 +71,7 @@ def exact_first(
         found = _holding(
             library, sorted(ERROR_WORDS), where, lambda passage: _errors_worth(passage, asked), (LOOKED_THROUGH,)
         )
+        # Less than a string or a part is worth, so that passages with these stay before them.
         first += [(passage, 0.1) for passage, _ in found[:MOST_ERRORS] if passage.id not in known]
     if not first:
         return pool

@@ -147,11 +147,13 @@ class FilterIndex:
         Raises:
             UsageError: No document has one of the fields.
         """
+        # The state is read first: rows found while somebody writes are kept under the state before.
         key = (where, self._values.state())
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
+        # Without the lock: filters over many documents take long, and other threads have others.
         rows = self._find(where)
         with self._lock:
             self._known[key] = rows
@@ -191,6 +193,7 @@ class FilterIndex:
         if name in COLUMNS:
             return self._values.rows_by_column(name, fits)
         found = self._values.rows_by_key(condition.field, fits)
+        # Only then, because the names of all fields are in the metadata of all documents.
         if not found:
             self._check_field(condition.field)
         return found
@@ -232,6 +235,7 @@ def _of_json(predicate: Predicate) -> Fits:
 
     def fits(kind: str, value: Any) -> bool:
         """Return whether a JSON value, or an entry of it, passes."""
+        # Many documents share a value, and comparing dates and texts takes longer than a look-up.
         if (kind, value) not in known:
             known[kind, value] = any(predicate(entry) for entry in _json_entries(kind, value))
         return known[kind, value]

@@ -34,6 +34,7 @@ OR = " || "
 
 _EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
 _IN = re.compile(r"([^<>=!~()]+?)(?<!\s)\s++in\s*+\((.*)\)", re.IGNORECASE | re.DOTALL)
+# An atomic group, since Python 3.11.0 to 3.11.4 matches a possessive quantifier over a group wrongly.
 _COMPARED = re.compile(r"([^<>=!~()]+?)(?>(?:(?<!\s)\s++)?)(<=|>=|!=|==|=|<|>|~)\s*+(.*)", re.DOTALL)
 _PRESENT = re.compile(r"(!?)\s*+([^<>=!~()\s][^<>=!~()]*+)")
 _PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
@@ -64,6 +65,7 @@ class Condition:
             raise UsageError(f"{f'{self.field} in'!r} takes a set of values, not {self.value!r}", help=_EXAMPLE)
         if self.op not in ("exists", "missing", "in") and str(self.value).strip() == "":
             raise UsageError(f"{f'{self.field} {self.op}'!r} has no value", help=_EXAMPLE)
+        # A value of the wrong kind is refused when a filter is written, not when it is used.
         self.predicate()
 
     def __str__(self) -> str:
@@ -335,6 +337,7 @@ def _of_text(text: str) -> float | None:
         number = float(text)
     except ValueError:
         return None
+    # The difference is NaN for infinity and for NaN.
     return number if number - number == 0 else None
 
 
@@ -342,4 +345,5 @@ def _number(value: object) -> float | None:
     """Return the value as a finite number, or None."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    # A number by its text, too: `float` raises for an integer beyond its range, whose text is infinite.
     return _of_text(value) if isinstance(value, str) else _of_text(repr(value))

@@ -49,6 +49,7 @@ def reciprocal_rank_fusion(
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
             shares.setdefault(item, []).append(factor / (k + rank))
             best[item] = min(rank, best.get(item, rank))
+    # Without rounding on the way, so that the order of the rankings makes or breaks no tie.
     scores = {item: math.fsum(parts) for item, parts in shares.items()}
     return sorted(scores.items(), key=lambda entry: (-entry[1], best[entry[0]], entry[0]))
 

@@ -60,6 +60,7 @@ class LazyRanking(Sequence[Hit]):
     @overload
     def __getitem__(self, place: slice) -> tuple[Hit, ...]: ...
     def __getitem__(self, place: int | slice) -> Hit | tuple[Hit, ...]:
+        # `range` counts from the end and raises IndexError as a list does.
         if isinstance(place, int):
             return self[range(len(self))[place] : range(len(self))[place] + 1][0]
         ranks = range(1, len(self) + 1)[place]
@@ -302,6 +303,7 @@ class _Names:
         index, store = self._index, self._store
         # Only in a small library is counting all rows cheaper than looking up each one.
         if index.places is not None and len(index.rows) <= COUNTED_UP_TO:
+            # Read before the rows are counted: a write in between then has another state.
             state = store.state()
             if index.whole_at == state:
                 return

@@ -119,5 +119,6 @@ def _places(scores: dict[str, float]) -> dict[str, int]:
 
 def _marked(document: Document, added: dict[str, object]) -> Document:
     """Return a copy of a document with additional metadata."""
+    # A document may have been reranked before.
     kept = {key: value for key, value in document.metadata.items() if key not in (SCORE, NOTE)}
     return document.model_copy(update={"metadata": kept | added})

@@ -53,6 +53,7 @@ def kept_places(
 def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
     """Return, for each (title, text), the probability that it answers the question that it answers best."""
     asked: list[Pair] = []
+    # Question by question: `values[i::n]` are then those of one text.
     for question in questions:
         for title, text in texts:
             asked.append((question, title, text))

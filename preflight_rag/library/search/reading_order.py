@@ -131,6 +131,7 @@ def likeliest(
         return first
     readings = extractive.read([(question, each.passage.title, each.passage.text) for each in candidates])
     preferred = [candidates[at] for at in ReadingOrder.shipped().preferred(readings)]
+    # Stable: retracted publications go last, and all else stays as it was.
     preferred.sort(key=lambda candidate: is_retracted(candidate.passage.title))
     ordered = within_share(preferred, settings)
     kept = {candidate.passage.id for candidate in _fitting(ordered, settings)}
@@ -151,6 +152,7 @@ def _fitting(candidates: Sequence[Any], settings: Settings) -> list[Candidate]:
     from preflight_rag.library.search.selection import select
 
     budget = settings.budget_tokens
+    # `select` refuses such a budget; here, that no passage fits is an answer.
     if budget is not None and all(candidate.passage.tokens > budget for candidate in candidates):
         return []
     return select(candidates, k=settings.k, budget_tokens=budget)

@@ -143,6 +143,7 @@ def retrieve_passages(
 
     check_choice(settings)
     where, found_by = read_filter(settings)
+    # Before what may be repeated: NCBI is asked once.
     live = _Live() if pubmed is None else _fetched(library, queries[0], expressions, settings, pubmed)
     return again_where_replaced(
         lambda: _retrieved(library, queries, settings, expressions, extractive, where, found_by, live)
@@ -167,6 +168,7 @@ def _retrieved(
         found = [_search(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
         raise live.nothing(error) if live.asked else error from None
+    # A copy of the problems: a repeated attempt begins with those of NCBI alone.
     retrieval = Retrieval(found[0], rungs=live.rungs, problems=list(live.problems))
     retrieval.problems += [("retriever", problem) for part in found for problem in part.problems]
     if where is not None and not found[0].fused:
@@ -186,6 +188,7 @@ def _retrieved(
         if part.across and isinstance(second, FeatureReranker):
             second = None  # most of the reranker's features are words
         pools.append(_ordered(query, pool, retrieval, relevance, settings, second))
+    # `_joined` takes turns among all pools but the first, so the question as written is in them a second time.
     pools = [pools[0], *pools] if is_spelled_twice else pools
     ranked = exact_first(library, queries[0], within_share(_joined(pools), settings), where, settings.k)
     retrieval.chosen = _read(library, _selected(library, ranked, settings))
@@ -305,6 +308,7 @@ def within_share(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[A
     choose for themselves.
     """
     most, given = ceil(settings.k * settings.document_share), Counter[str]()
+    # The usual case, found without making objects of the candidates.
     if isinstance(pool, Pool) and max(Counter(pool.documents(settings.k)).values(), default=0) <= most:
         return pool
     beyond, near = [], []
@@ -334,6 +338,7 @@ def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
     if len(pools) == 1:
         return pools[0]
     known = {}
+    # Backwards, so that of a passage in several pools the candidate of the whole question stays.
     for pool in reversed(pools):
         for candidate in pool:
             known[candidate.passage.id] = candidate

@@ -88,6 +88,7 @@ class LibraryRetriever(BaseRetriever):
             since: Only documents of this date or later.
             recency: Weight of a document's age.
         """
+        # The retriever has checked its own numbers when it was made.
         own = Settings.model_construct(
             k=self.k, candidates=self.candidates, where=self.where, since=self.since, recency=self.recency
         )

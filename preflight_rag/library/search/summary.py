@@ -237,6 +237,7 @@ def _standing(sentences: Iterable[Statement]) -> list[bool]:
         text = sentence.text
         if _LABEL.match(text):
             label = sentence
+        # What follows a label on its line is the caption; a new line, or a new passage, ends it.
         elif label and (label.body is not sentence.body or "\n" in sentence.body[label.end : sentence.start]):
             label = None
         if _BACK_MATTER.match(text):

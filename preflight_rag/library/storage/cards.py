@@ -55,6 +55,7 @@ def card_of(row: Mapping[str, Any]) -> Passage:
             continue
         name = _FIELDS.get(key, key.replace("_", " ").capitalize())
         if text := _text(value):
+            # Two keys may have one label, and no key may take the place of the title.
             lines.setdefault(name, text)
     if row["source"].startswith("PMID ") and "PMID" not in lines:
         lines["PMID"] = row["source"].removeprefix("PMID ")

@@ -116,6 +116,7 @@ class Catalogue:
 
     def documents(self, query: str = "", *, offset: int = 0, limit: int = 50) -> tuple[list[CatalogueEntry], int]:
         """Return a page of documents whose title, id or source contains the query, latest first, and their number."""
+        # The backslash first: those that escape % and _ are not to be escaped themselves.
         literal = query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         rows, total = self._store.listed(f"%{literal}%" if literal else "", offset, limit)
         originals = self._store.originals() if rows else {}
@@ -153,9 +154,11 @@ class Catalogue:
         """
         parents = [(PurePath(origin).parent, count) for origin, count in self._store.origins_counted() if origin]
         uploads = self._folder.absolute() / UPLOADS
+        # Uploads are in the library's folder, which may have nothing in common with the folders of the documents.
         own = [(parent, count) for parent, count in parents if not parent.is_relative_to(uploads)]
         uploaded = sum(count for _, count in parents) - sum(count for _, count in own)
         found = {f"{uploads.parent.name}/{UPLOADS}": uploaded} if uploaded else {}
+        # `commonpath` refuses an empty list, and paths of two drives.
         if len({parent.anchor for parent, _ in own}) == 1:
             common = PurePath(os.path.commonpath([parent for parent, _ in own]))
             for parent, count in own:
@@ -182,6 +185,7 @@ class Catalogue:
         """
         if entry.file is None:
             raise FileNotFoundError(entry.origin)
+        # Opened first and compared then: a link that takes the file's place in between leads elsewhere, and is noticed.
         number = open_regular(entry.file)
         if str(real_path(number, entry.file)) != _place(self._store, entry.origin):
             os.close(number)
@@ -207,6 +211,7 @@ class Catalogue:
         found = self._store.passages([ids[i] for i in (place - 1, place + 1) if 0 <= i < len(ids)])
         before = found.get(ids[place - 1]) if place else None
         after = found.get(ids[place + 1]) if place + 1 < len(ids) else None
+        # Neighbours may overlap the passage; what both have is shown once.
         head = before.text[: max(passage.start - before.start, 0)] if before else ""
         tail = after.text[max(passage.end - after.start, 0) :] if after else ""
         return head, tail

@@ -87,6 +87,7 @@ class CopyTables(DatabaseFile):
         """Create the tables if they are missing."""
         if not self._has_copies():
             with self._writing():
+                # `executescript` would commit first, and so end a transaction that the caller has begun.
                 for statement in _TABLES.split(";"):
                     self._connection.execute(statement)
 
@@ -97,6 +98,7 @@ class CopyTables(DatabaseFile):
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
         """Return, by row of a copied passage, the rows of the passages with its text; cached until the next write."""
         with self._lock:
+            # What a transaction has written may be rolled back, so it is not kept.
             state = None if self._connection.in_transaction else self.state()
             if state is None or state != self._copies_in:
                 found: dict[int, list[int]] = {}
@@ -132,6 +134,7 @@ class CopyTables(DatabaseFile):
             chunk = gone[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))
             with self._writing():
+                # In one transaction: copies whose document has lost its marks would never be found again.
                 waiting = f"SELECT document_id FROM document_copies WHERE of_document IN ({marks})"  # noqa: S608
                 again = [row[0] for row in self._connection.execute(waiting, chunk)]
                 self._forget_copies(again)
@@ -157,6 +160,7 @@ class CopyTables(DatabaseFile):
     def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
         """Yield batches of `(id, generation)` of documents without a fingerprint, for the caller to add."""
         sql = f"SELECT d.id, d.generation {_WITHOUT_MARKS} ORDER BY d.id LIMIT {CHUNK}"
+        # It ends because the caller stores the marks of a batch before it asks for the next one.
         while rows := self._rows(sql):
             yield [(row[0], row[1]) for row in rows]
 
@@ -174,6 +178,7 @@ class CopyTables(DatabaseFile):
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
             WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""
+        # Page by page: an open cursor would hold the lock for as long as the caller works.
         while rows := self._rows(sql, (last, CHUNK)):
             for _, name, words, marks, compared in rows:
                 with self._as_written(f"the marks of the document {name!r}"):

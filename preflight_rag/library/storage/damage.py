@@ -22,6 +22,7 @@ TEXTS_OF_DOCUMENTS = ("source", "title", "date", "authors", "metadata", "content
 def database_problems(store: Store, dimension: int) -> list[str]:
     """Return the problems of the database, one line each."""
     found = []
+    # A damaged page may end one check; the others still say what they find.
     for check in (_broken_pages, _broken_tables, _broken_documents, partial(_broken_passages, dimension=dimension)):
         try:
             found += check(store)
@@ -54,7 +55,9 @@ def _broken_tables(store: Store) -> list[str]:
 
 def _broken_documents(store: Store) -> list[str]:
     """Return documents whose metadata or authors are not JSON, or that contain text which is not UTF-8."""
+    # As bytes: sqlite3 raises at a text that is not UTF-8, and does not say in which row.
     texts = ", ".join(f"CAST({name} AS BLOB)" for name in ("id", *TEXTS_OF_DOCUMENTS))
+    # `json_type` fails for what is no JSON, and the whole query with it, so it gets '0' instead.
     sql = f"""SELECT json_valid(metadata) AND json_valid(authors)
         AND json_type(CASE WHEN json_valid(metadata) THEN metadata ELSE '0' END) = 'object'
         AND json_type(CASE WHEN json_valid(authors) THEN authors ELSE '0' END) = 'array', {texts} FROM documents"""  # noqa: S608  # constants
@@ -101,6 +104,7 @@ def is_vector(blob: object, dimension: int) -> bool:
 
     if not isinstance(blob, bytes) or len(blob) != 4 * dimension:
         return False
+    # A comparison with NaN is false, so it is found, too.
     return bool((np.abs(np.frombuffer(blob, dtype="<f4")) < LARGEST).all())
 
 

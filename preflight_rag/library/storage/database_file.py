@@ -36,10 +36,13 @@ BUSY_SECONDS = 30.0
 FLUSH_MILLISECONDS = 500
 """Timeout for readers of the file when the log is truncated; a guess: a query takes less, and the next writer
 retries."""
+# SQLITE_ERROR: a damaged name of a column makes SQLite say that there is no such column.
 _DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
+# Where SQLite cannot create its log and shared memory: in a read-only folder, or on a full disk.
 _NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
 UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
 """Errors that reading a value causes if this program cannot have written it."""
+# Without a level, sqlite3 begins no transactions of its own: `_writing` does, and holds the lock meanwhile.
 _OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
 
 
@@ -67,7 +70,9 @@ class DatabaseFile:
 
     def __init__(self, folder: Path, *, create: bool = False) -> None:
         self.path = folder / DATABASE
+        # Reentrant, because methods that hold it call others that take it.
         self._lock = threading.RLock()
+        # None until the file is open, so that `_guard` does not follow a file that is being opened.
         self._as_opened: tuple[int, ...] | None = None
         self._openings = 0
         if not self.path.is_file():
@@ -121,6 +126,7 @@ class DatabaseFile:
         """Hold the lock; raise SQLite's errors as ours."""
         with self._lock:
             try:
+                # A transaction goes on with the file in which it began.
                 if self._as_opened is not None and not self._connection.in_transaction:
                     self._follow_file()
                 yield
@@ -143,15 +149,18 @@ class DatabaseFile:
                 yield
                 self._connection.commit()
             except BaseException:
+                # At Ctrl-C, too: the next write would take part in a transaction that stayed open.
                 self._connection.rollback()
                 raise
 
     def _follow_file(self) -> None:
         """Open the database again if its file was replaced, or if a file opened as immutable has changed."""
         state = self._state_of_file()
+        # Without a state the file is gone, but the open connection still reads what was in it.
         if state and state != self._as_opened:
             self._connection.close()
             self._connection = _connect(self.path)
+            # A new connection counts its changes from 0 again; this number keeps `state` from repeating.
             self._openings += 1
             self._file = _identity(self.path)
             self.__dict__.pop("_database", None)
@@ -203,6 +212,7 @@ class DatabaseFile:
     ) -> list[sqlite3.Row]:
         """Return the rows of a reading query, in which SQL may call `fits(json_type, value)`."""
         with self._guard():
+            # Under the lock, as all threads share the connection, and with it the function of this name.
             if fits:
                 self._connection.create_function("fits", 2, fits)
             return self._rows(sql, parameters)
@@ -225,11 +235,13 @@ class DatabaseFile:
         """Rewrite the file without deleted content, including that which older versions did not overwrite."""
         with self._guard():
             self._connection.execute("VACUUM")
+        # VACUUM writes the new pages to the log; the file keeps the old ones until the log is merged.
         self.flush()
 
     def state(self) -> tuple[int, int, int]:
         """Return numbers that change whenever any program has written to the database."""
         with self._guard():
+            # `data_version` counts other connections' writes, `total_changes` this one's.
             ((others,),) = self._connection.execute("PRAGMA data_version").fetchall()
             return self._openings, int(others), self._connection.total_changes
 
@@ -251,7 +263,9 @@ class DatabaseFile:
             raise LibraryCorrupt(f"{self.path} is another program's database", help="Choose another folder")
         if tables:
             return
+        # It cannot be changed within a transaction.
         self._connection.execute("PRAGMA journal_mode = WAL")
+        # Two processes may create it at once: the second one finds everything there, and changes nothing.
         self._connection.executescript(f"BEGIN IMMEDIATE;{TABLES}COMMIT;")
         self._connection.execute(
             "INSERT OR IGNORE INTO meta VALUES ('schema_version', ?), ('generation', '0')", (str(SCHEMA_VERSION),)
@@ -312,7 +326,9 @@ def _connect(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             if not (error.sqlite_errorname or "").startswith(_NO_PLACE):
                 raise
+            # A file that is opened as immutable is read without its log, whose writes would silently be missing.
             if _has_log(path):
+                # Then it is not the folder that keeps SQLite from its files, and SQLite's own error says more.
                 if os.access(path.parent, os.W_OK):
                     raise
                 raise LibraryError(
@@ -335,9 +351,12 @@ def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Return a connection with the settings of a library; close it if these fail."""
     connection.row_factory = sqlite3.Row
     try:
+        # Off by default; `purge` relies on it for the vectors of the passages that it deletes.
         connection.execute("PRAGMA foreign_keys = ON")
+        # With a write-ahead log a power failure may then take the last commits, but does not damage the file.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA secure_delete = ON")  # off in some builds of SQLite
+        # SQLite opens a file at the first read: here, `_connect` can still try another way.
         connection.execute("SELECT count(*) FROM sqlite_master")
     except sqlite3.Error:
         connection.close()

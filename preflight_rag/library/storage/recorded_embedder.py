@@ -47,6 +47,7 @@ class RecordedEmbedder:
             EmbedderMismatch: It is an object that the caller must pass again, or its weights have changed.
         """
         with self._lock:
+            # Under the lock, so that two threads do not load one model twice.
             if self._opened is None:
                 recorded = self._store.meta("embedder")
                 if recorded["spec"] is None:
@@ -74,6 +75,7 @@ class RecordedEmbedder:
         }
         if recorded is None:
             self._store.set_meta("embedder", given)
+        # Not the name: the same weights give the same vectors, under any path.
         elif any(recorded[name] != given[name] for name in ("revision", "dimension")):
             label = "{name} (revision {revision}, {dimension} dimensions)"
             made, other = label.format(**recorded), label.format(**given)

@@ -16,6 +16,8 @@ from preflight_rag.state.values import Document, Passage
 
 CHUNK = 500
 """Values in one SQL statement: some builds of SQLite take at most 999 parameters."""
+# AUTOINCREMENT: an index must not find another passage under the row of a deleted one. `passages_retired` is partial
+# because few rows are ever retired, and each write looks for them.
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (
     key TEXT PRIMARY KEY,
@@ -78,6 +80,8 @@ ON CONFLICT (id) DO UPDATE SET source = excluded.source, title = excluded.title,
     origin = excluded.origin, added_at = excluded.added_at, generation = excluded.generation, retired = NULL
 """
 
+# Not a replacement: a passage that comes back keeps its row, to which the index in use points. The id is a hash of
+# document, start and text, so these cannot differ.
 UPSERT_PASSAGE = """
 INSERT INTO passages (id, document_id, position, text, start, "end", page, tokens, metadata, retired)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)

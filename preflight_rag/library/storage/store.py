@@ -54,6 +54,7 @@ class Store(VectorTables):
         """Yield the generation of a transaction that writes documents."""
         with self._writing():
             generation = self.generation() + 1
+            # In the transaction of its rows, because an index passes as complete by this number.
             self.set_meta("generation", generation)
             yield generation
 
@@ -88,6 +89,7 @@ class Store(VectorTables):
             if metadata is None:
                 return False
             metadata.pop("tags", None)
+            # The mark says that users gave the tags: those of the document itself change with its next version.
             changed = {**metadata, **({"tags": list(tags)} if tags else {}), "tagged": True}
             self._connection.execute(
                 "UPDATE documents SET metadata = ? WHERE id = ?", (json.dumps(changed), document_id)
@@ -202,6 +204,7 @@ class Store(VectorTables):
         self._connection.execute(
             "UPDATE passages SET retired = ? WHERE document_id = ? AND retired IS NULL", (generation, document.id)
         )
+        # All passages are retired above; those that the new version still has are revived, under their old rows.
         for position, (passage, key, vector) in enumerate(passages):
             cursor = self._connection.execute(UPSERT_PASSAGE, passage_row(passage, position))
             ((row,),) = cursor.fetchall()
@@ -225,6 +228,7 @@ class Store(VectorTables):
         Deleted content is overwritten in the database's file; `flush` removes it from the log.
         """
         with self._writing():
+            # Passages first: SQLite refuses to delete a document to which one refers.
             self._connection.execute("DELETE FROM passages WHERE retired <= ?", (generation,))
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
 
@@ -268,6 +272,7 @@ class Store(VectorTables):
                     passage = passage.model_copy(update={"metadata": {**passage.metadata, COPY_OF: original}})
                 read[row[0]] = passage
             found = {name: read[name] for name in ids if name in read}
+            # After `found`, because one request may be larger than the cache.
             for name in list(read)[: max(0, len(read) - MOST_READ)]:
                 del read[name]
         if cards := [name for name in ids if is_card(name)]:

@@ -94,6 +94,7 @@ class VectorTables(CopyTables):
         if self._has_kept():
             sql = "SELECT input, vector FROM kept_vectors WHERE input IN ({marks})"
             found |= {row[0]: row[1] for row in self._rows_in(sql, list(keys))}
+        # A vector that was cut is made again, rather than stored once more.
         length = None if self._dimension is None else 4 * self._dimension
         return {key: vector for key, vector in found.items() if length in (None, len(vector))}
 
@@ -129,6 +130,7 @@ class VectorTables(CopyTables):
                 if row[1] is None or len(row[1]) != 4 * dimension:
                     raise damaged(self.path, f"a passage has no vector of {dimension} numbers")
                 rows[i], vectors[i] = row[0], np.frombuffer(row[1], dtype="<f4")
+            # Not ">=": NaN is neither, and is damage as well.
             if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
                 raise damaged(self.path, "a vector holds what is no number of a vector")
         return rows, vectors
