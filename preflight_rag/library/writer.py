@@ -101,7 +101,6 @@ class Writer:
         from preflight_rag.ingest.given import given_paths
         from preflight_rag.ingest.run import ingest_files
 
-        # Before the lock: who names a path that is not there need not wait for another writer to learn it.
         given = given_paths(paths)
         with self.writing(progress=progress):
             report = ingest_files(

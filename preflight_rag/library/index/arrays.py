@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 MAPPED_FROM = 4_000_000
 """Bytes from which on an array is memory-mapped instead of read; less than for a dense index, since there are twenty of
-them. Truncating a mapped file would end the process, but an index's files are never changed, only replaced.
-
-Who cuts a mapped file while it is open ends the process; an index's files are never changed, but replaced."""
+them. Truncating a mapped file would end the process, but an index's files are never changed, only replaced."""
 ENDS = "-starts"
 """Suffix of the file with the offsets at which the strings of another file begin, and the end of the last one."""
 

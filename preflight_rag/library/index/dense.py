@@ -69,10 +69,7 @@ COMPONENTS_REFINE_FACTOR = 2
 MAPPED_FROM = 32_000_000
 """Bytes from which on a file is memory-mapped instead of read: it opens at once, and processes share its memory. A
 smaller one is read in 0.02 s. Truncating a mapped file would end the process, but an index's files are never changed,
-only replaced.
-
-A smaller one is read in 0.02 s. Who cuts a mapped file while it is open ends the process; an index's files are never
-changed, but replaced."""
+only replaced."""
 # Loading FAISS with too little address space does not raise: it kills the process.
 LOADING_MEGABYTES = 500
 """Megabytes of address space that loading FAISS takes: with 450 free it killed the process in a test."""

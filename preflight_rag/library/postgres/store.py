@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from preflight_rag.databases.postgres import Address, Connection, Connections, storable_text
+from preflight_rag.databases.postgres import SESSION, Address, Connection, Connections, storable_text
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.library.postgres.copies import LINKED, FoundCopies
@@ -52,8 +52,8 @@ _LISTED = f"""
 
 def configure(connection: Connection) -> None:
     """Set up a new connection."""
-    for name in ("idle = 30", "interval = 10", "count = 3"):
-        connection.execute(f"set tcp_keepalives_{name}")
+    for statement in SESSION:
+        connection.execute(statement)
     connection.execute(f"set hnsw.ef_search = {SEARCHED}")
     # The index knows nothing of runs: it is read on until enough of what it gives is visible.
     connection.execute("set hnsw.iterative_scan = strict_order")

@@ -14,13 +14,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from preflight_rag.state.errors import UsageError
 from preflight_rag.text.dates import PartialDate, known_date, parse_date
-
-if TYPE_CHECKING:
-    pass
 
 Operator: TypeAlias = Literal["=", "!=", "<", "<=", ">", ">=", "~", "in", "exists", "missing"]
 Predicate: TypeAlias = Callable[[object], bool]

@@ -43,11 +43,7 @@ FOUND_BY = "found_by"
 NEAR = 0.8
 """Share of the closest passage's cosine from which another document's passage counts as near. Set on two observations:
 in questions about one paper among 58 documents the nearest passage of another one mostly has 0.3 to 0.7 of it; in 60
-questions of NQ, the answering passage has more than 0.8 of the closest planted one's in 73 %.
-
-Set on two things: in questions about one paper of 58 documents the nearest passage of another one lies at 0.3 to 0.7 of
-it, mostly; of 60 questions of NQ, the passage that answers lies above 0.8 of the closest planted one in 73 %.
-"""
+questions of NQ, the answering passage has more than 0.8 of the closest planted one's in 73 %."""
 
 
 @dataclass

@@ -257,7 +257,11 @@ class DatabaseFile:
             self._database.table("meta").upsert({"key": key, "value": json.dumps(value)}, pk="key")
 
     def _create(self) -> None:
-        """Create the tables, or migrate those of an older version."""
+        """Create the tables, if there are none yet.
+
+        Raises:
+            LibraryCorrupt: The file has tables of another program.
+        """
         tables = self._rows("SELECT count(*) FROM sqlite_master WHERE type = 'table'")[0][0]
         if tables and not self._rows("SELECT 1 FROM sqlite_master WHERE name = 'meta'"):
             raise LibraryCorrupt(f"{self.path} is another program's database", help="Choose another folder")

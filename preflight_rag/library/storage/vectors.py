@@ -114,27 +114,6 @@ class VectorTables(CopyTables):
         """Return whether an earlier run has set vectors aside."""
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'kept_vectors'"))
 
-    def matrix(self, dimension: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows (n,) int64 and vectors (n, dimension) float32 of all passages, ordered by row.
-
-        Raises:
-            LibraryCorrupt: A passage has no vector of that dimension.
-        """
-        import numpy as np
-
-        sql = "FROM passages p LEFT JOIN vectors v ON v.row = p.row WHERE p.retired IS NULL"
-        with self._guard():
-            count = self.count_passages()
-            rows, vectors = np.empty(count, dtype=np.int64), np.empty((count, dimension), dtype=np.float32)
-            for i, row in enumerate(self._connection.execute(f"SELECT p.row, v.vector {sql} ORDER BY p.row")):
-                if row[1] is None or len(row[1]) != 4 * dimension:
-                    raise damaged(self.path, f"a passage has no vector of {dimension} numbers")
-                rows[i], vectors[i] = row[0], np.frombuffer(row[1], dtype="<f4")
-            # Not ">=": NaN is neither, and is damage as well.
-            if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
-                raise damaged(self.path, "a vector holds what is no number of a vector")
-        return rows, vectors
-
     def passage_vectors(self, dimension: int) -> StoredVectors:
         """Return the rows and vectors of all passages; vectors are read from the file as they are needed."""
         return StoredVectors(self, dimension)
@@ -177,6 +156,7 @@ class StoredVectors:
             if len(blobs) != len(chunk) or lengths != {4 * dimension}:
                 raise damaged(self._store.path, f"a passage has no vector of {dimension} numbers")
             vectors[start : start + len(chunk)] = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, dimension)
+        # Not ">=": NaN is neither, and is damage as well.
         if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
             raise damaged(self._store.path, "a vector holds what is no number of a vector")
         return vectors

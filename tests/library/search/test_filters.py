@@ -334,8 +334,9 @@ def test_a_compressed_library_is_searched_by_the_stored_vectors_of_what_fits(own
     with Library.open(own_folder, embedder=embedder, flat_limit=1) as own:
         own.rebuild()
         found = own.search(SearchQuery("aspirin", k=5, where=where))
-        rows, vectors = own._store.matrix(embedder.dimension)
-        fits = np.isin(rows, FilterIndex(SqliteValues(own._store)).rows(where))
+        stored = own._store.passage_vectors(embedder.dimension)
+        vectors = stored[:]
+        fits = np.isin(stored.rows, FilterIndex(SqliteValues(own._store)).rows(where))
     exact = np.sort(vectors[fits] @ embedder.encode_query("aspirin"))[::-1][:5]
     assert [hit.score for hit in found.dense] == pytest.approx(exact.tolist(), abs=1e-5)
 
