@@ -56,6 +56,7 @@ def lost_documents(store: Store, root: Path) -> list[str]:
     for document in known:
         if document["id"] not in rows:
             found.append(f"document {_name(document)} is lost; ingest it again")
+        # In a database that is not older, another hash is a newer version, which waits for the index.
         elif manifest.generation > store.generation() and rows[document["id"]] != document["content_hash"]:
             found.append(f"document {_name(document)} is an older version of it; ingest it again")
     return found

@@ -161,6 +161,7 @@ def read_manifest(root: Path) -> Manifest | None:
         manifest = Manifest(**json.loads((root / MANIFEST).read_text(encoding="utf-8")))
         if Path(manifest.folder).name != manifest.folder:
             raise ValueError("the folder of a generation lies beside its manifest")
+        # In the form of `entry_of`, with which entries are compared as a whole.
         files = {name: {"size": entry["size"], "sha256": entry["sha256"]} for name, entry in manifest.files.items()}
         return replace(manifest, files=files)
     except FileNotFoundError:

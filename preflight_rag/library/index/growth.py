@@ -42,7 +42,7 @@ def can_grow(before: Index, store: Store, vectors: StoredVectors, *, kind: Index
     is_alike = manifest.kind == kind and not manifest.note and before.lexical.is_current and has_parts
     if not is_alike or not flat_limit < count < len(vectors) <= MOST_GROWTH * manifest.built:
         return False
-    # A database that has lost writes has given their rows to other passages since.
+    # A database that has lost writes may have given their rows to other passages since.
     if manifest.generation < store.lost_until() or not (vectors.rows[:count] == before.rows).all():
         return False
     # Titles are in the index, too, and a new one changes the document but none of its rows.

@@ -58,6 +58,7 @@ class HashedTerms:
     def __init__(self, stored: Sequence[bytes]) -> None:
         import numpy as np
 
+        # Without passages the array has one dimension, unless it is told that there are two.
         counts = np.array([np.frombuffer(blob, "<i4", 3) for blob in stored]).reshape(len(stored), 3)
         hashes = np.frombuffer(b"".join(blob[COUNT_BYTES:] for blob in stored), "<i8")
         self._hashes, numbers = np.unique(hashes, return_inverse=True)

@@ -142,6 +142,7 @@ class PostingPieces:
                 while passages >= MERGED ** (level + 1):
                     level += 1
                 sizes.setdefault(level, []).append(piece)
+            # The smallest ones first: they take the least time, and joined they may fill the next level.
             chosen = next((pieces for _, pieces in sorted(sizes.items()) if len(pieces) >= MERGED), None)
             if chosen is None:
                 return

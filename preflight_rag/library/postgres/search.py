@@ -99,6 +99,7 @@ def hybrid_search(
     for ranking in (dense[: query.k], lexical[: query.k]):
         for row, _ in ranking:
             shown.add(row)
+    # The hits that are only shown need names alone: terms and vectors are sent of `read`.
     rows = list(dict.fromkeys((*read, *sorted(shown))))
     found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
     if len(found) != len(rows):

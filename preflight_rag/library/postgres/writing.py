@@ -227,6 +227,7 @@ class DocumentWriting:
         """Return whether a run's process has ended; its documents are then taken over by the next publication."""
         if not self._one(f"select pg_try_advisory_lock({_ALIVE})", [run]):
             return False
+        # The lock was taken only to see whether another process holds it.
         self._connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
         return True
 

@@ -169,6 +169,7 @@ class Filter:
         Raises:
             UsageError: A condition cannot be read, a date is in no known form, or a value of the wrong kind.
         """
+        # A text is a sequence, too, whose letters would be conditions.
         conditions = [_any_parsed(text) for text in ([where] if isinstance(where, str) else where)]
         if since is not None:
             conditions.append(Condition("date", ">=", str(parse_date(since))))

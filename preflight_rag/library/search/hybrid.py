@@ -71,6 +71,7 @@ class LazyRanking(Sequence[Hit]):
         )
 
     def __iter__(self) -> Iterator[Hit]:
+        # `Sequence` would read the hits one by one, with a look-up of the names for each.
         return iter(self[:])
 
     def __eq__(self, other: object) -> bool:
