@@ -34,8 +34,11 @@ _PERIOD = re.compile(
 )
 """A time since a start, or a duration: "at 6 months", "the 12-week trial", "week 24"."""
 _QUARTER = re.compile(
-    r"\b(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th)[\s-](?P<part>quarter|half)\b|\b[QH](?P<q>[1-4])\b", re.I
+    r"\b(?P<ordinal>first|second|third|fourth|1st|2nd|3rd|4th)[\s-](?P<part>quarter|half)\b"
+    r"|\b(?P<letter>[QH])(?P<number>[1-4])\b",
+    re.I,
 )
+_ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _POPULATIONS = (
     {"men": "men", "man": "men", "male": "men", "males": "men", "boys": "men",
      "women": "women", "woman": "women", "female": "women", "females": "women", "girls": "women"},
@@ -188,7 +191,12 @@ def _disjoint(a: set[str] | frozenset[str], b: set[str] | frozenset[str]) -> boo
 def _years(text: str) -> set[str]:
     """Return the years and quarters that a text names."""
     found = set(_YEAR.findall(text))
-    return found | {f"{m['ordinal'] or m['q']}"[0].casefold() + (m["part"] or "") for m in _QUARTER.finditer(text)}
+    for match in _QUARTER.finditer(text):
+        number = _ORDINALS.get((match["ordinal"] or "").casefold()) or (match["ordinal"] or match["number"])[0]
+        # "Q1" and "first quarter" are one time.
+        part = match["part"] or {"Q": "quarter", "H": "half"}[match["letter"].upper()]
+        found.add(f"{part.casefold()} {number}")
+    return found
 
 
 def _periods(text: str) -> set[str]:
