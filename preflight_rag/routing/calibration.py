@@ -139,10 +139,13 @@ def calibrate(
         return recalibrate(first, values, truth, evenly([""] * len(some)), recall=recall)
 
     flags = [False] * len(cases)
+    # Made questions come in a cycle of lengths; shifted by one each round, every fold has all of them.
+    folds = [(index + index // FOLDS) % FOLDS for index in range(len(cases))]
     for fold in range(FOLDS):
-        other = fitted([case for place, case in enumerate(cases) if place % FOLDS != fold])
-        for place in range(fold, len(cases), FOLDS):
-            flags[place] = other.risk(cases[place].values) >= other.threshold
+        other = fitted([case for case, own in zip(cases, folds, strict=True) if own != fold])
+        for index, case in enumerate(cases):
+            if folds[index] == fold:
+                flags[index] = other.risk(case.values) >= other.threshold
     model, serving = fitted(cases), risk_model_of(library)
     rows = made_weights(cases) if made else evenly([""] * len(cases))
     before = None
