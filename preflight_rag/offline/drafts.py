@@ -17,6 +17,7 @@ from preflight_rag.offline.answers import AnswerReader
 from preflight_rag.offline.confidence import HasVocabulary
 from preflight_rag.offline.evidence import SentenceReader, extracted, same_statement, sentences_of
 from preflight_rag.offline.introduced_lists import is_cut
+from preflight_rag.offline.joined_words import with_joined_words
 from preflight_rag.offline.scored_sentences import Sentence
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
 from preflight_rag.text.headers import NOT_ANSWERED
@@ -60,6 +61,7 @@ class Drafts:
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
         """Return the answer to a question; see `OfflineReader.answer`."""
         passages = passages_of(sources)
+        question = with_joined_words(question, passages)
         if self._answers is None:
             made = self.sentences.draft(question, sentences_of(passages, question), options)
         else:

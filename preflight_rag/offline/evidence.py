@@ -18,10 +18,13 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.models.cache import PureCache
+from preflight_rag.offline.definite_kinds import states_definite_kind
 from preflight_rag.offline.found_answers import has_figure
+from preflight_rag.offline.opposite_conditions import is_for_opposite_case
 from preflight_rag.offline.other_times import is_of_another_time
 from preflight_rag.offline.scored_sentences import ScoredSentence, Sentence, weighted
 from preflight_rag.offline.sentence_order import SentenceFeatures, features_of, order_scores
+from preflight_rag.offline.word_variants import variants
 from preflight_rag.state.reading import Draft, Extract, Source
 from preflight_rag.text.asked_headings import is_question
 from preflight_rag.text.asked_years import gives_year, is_of_other_years, of_another_year
@@ -83,6 +86,9 @@ ONLY_NAME = 0.9
 the one above."""
 LEAST_SURE = 0.8
 """Probability that a passage answers from which the sentence with its answer counts as saying it; a guess."""
+LACKS_KIND = 2.5
+"""Penalty of a sentence without the deadline or the age limit that is asked for, where another one has it; a guess,
+more than any sum of likeness and shared words."""
 EARLIER = 0.9
 """Penalty of a sentence that a mail quotes from another one, where the mail's own words are about the same: they answer
 what it quotes. A guess, the one above."""
@@ -199,7 +205,8 @@ class SentenceReader:
 
         if not sentences:
             return []
-        spellings = [question, *filter(None, [other_spelling(question)])]
+        known = frozenset[str]().union(*(sentence.terms for sentence in sentences))
+        spellings = [question, *filter(None, [other_spelling(question)]), *variants(question, known)]
         by_spelling = [
             _lexical_shares(frozenset(words(_TAKES_PART.sub("participated", spelling))), sentences)
             for spelling in spellings
@@ -207,6 +214,10 @@ class SentenceReader:
         shares = [max(found) for found in zip(*by_spelling, strict=True)]
         # Words choose which sentences are embedded, as embedding is what takes the time.
         chances = [share + more for share, more in zip(shares, preferred, strict=True)] if preferred else shares
+        # A deadline or an age limit may share no word with its question.
+        states = states_definite_kind(question)
+        definite = [i for i, sentence in enumerate(sentences) if states and states(sentence.text)][:MAX_QUOTED]
+        first = {*first, *definite}
         order = sorted(range(len(sentences)), key=lambda i: (i not in first, -chances[i], sentences[i].n, i))
         # Back in the order of the passages, in which sentences of equal scores stay.
         chosen = sorted(order[:most], key=lambda i: (sentences[i].n, i))
@@ -548,9 +559,9 @@ def order_features(
 ) -> tuple[list[SentenceFeatures], list[float]]:
     """Return for each sentence its features, and what counts against it.
 
-    Against it counts that it is about another subject, time or year than the question, that it has only the question's
-    name, that it gives no reason where one is asked for, or that it is what a mail quotes of another one, where the
-    mail's own words are about the same.
+    Against it counts that it is about another subject, time, year or case than the question, that it lacks the deadline
+    or the age that is asked for, that it has only the question's name, that it gives no reason where one is asked for,
+    or that it is what a mail quotes of another one, where the mail's own words are about the same.
 
     Args:
         ranked: The sentences that are like the question.
@@ -565,6 +576,8 @@ def order_features(
     only_names = _sentences_with_only_names(ranked, read, fit.question) + _about_the_person(ranked, fit.question)
     # Where nothing is about the year that is asked for, what names no year is not nearer for that.
     given = any(gives_year(fit.question, sources[item.sentence.n], item.sentence.text) for item in ranked)
+    states = states_definite_kind(fit.question)
+    is_stated = states is not None and any(states(item.sentence.text) for item in ranked)
 
     def penalty(item: ScoredSentence) -> float:
         """Return the sum of the penalties of a sentence."""
@@ -574,6 +587,8 @@ def order_features(
             fit.is_elsewhere(*own) or is_of_another_time(fit.question, sources[item.sentence.n], item.sentence.text)
         )
         off += ANOTHER_YEAR * (given and of_another_year(fit.question, item.sentence.title, item.sentence.text))
+        off += LACKS_KIND * (states is not None and is_stated and not states(item.sentence.text))
+        off += MISFIT * is_for_opposite_case(fit.question, item.sentence.text)
         off += ONLY_NAME * (item.sentence in only_names)
         off += NO_REASON * (not may_answer(fit.question, item.sentence.text))
         is_quoted = QUOTED_PART.match(item.sentence.text) is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from preflight_rag.offline.scored_sentences import ScoredSentence
 
 WEIGHTS = Path(__file__).with_name("sentence_order.json")
+_TWO_NUMBERS = re.compile(r"\b(?P<first>[1-9]\d{2,4})[-‐‑–](?P<second>[1-9]\d?)\b(?![-/.:]\d)")
+"""Not a month, "1999-05", nor a date, "1999-5-31"."""
 DECIMALS = 4
 """Decimals of a score, so that the last bits of a sum never decide an order."""
 PLACE, READ, HOLDS = 0.04, 0.2, 0.2
@@ -89,7 +92,8 @@ def features_of(
     for item in ranked:
         text, reading = item.sentence.text, readings[item.sentence.n]
         best = reading.best.text if reading.best else ""
-        is_best = bool(best) and best in text and not is_other_figure(question, best)
+        is_other = is_other_figure(question, best) or _is_of_model_number(best, text)
+        is_best = bool(best) and best in text and not is_other
         found.append(
             SentenceFeatures(
                 similarity=item.similarity,
@@ -101,6 +105,15 @@ def features_of(
             )
         )
     return found
+
+
+def _is_of_model_number(span: str, text: str) -> bool:
+    """Return whether a span stands in a text as a part of a model's number, "8" of "737-8"; a range ends with more."""
+    start = text.find(span)
+    return any(
+        int(match["first"]) > int(match["second"]) and start in (match.start("first"), match.start("second"))
+        for match in _TWO_NUMBERS.finditer(text)
+    )
 
 
 def preferences(sentences: Sequence[tuple[int, str]], read: Sequence[ReadPassage]) -> list[float]:

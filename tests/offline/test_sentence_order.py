@@ -65,3 +65,19 @@ def test_sentences_of_likely_passages_with_found_answers_are_preferred():
     old, long, boats = preferences([(1, "The pier is old."), (2, "It is 80 metres long."), (2, "Boats land.")], read)
     assert long > old
     assert long > boats
+
+
+@pytest.mark.parametrize(
+    ("text", "span", "counts"),
+    [
+        ("A 737-8 airplane was lost.", "8", False),
+        ("A 737-8 airplane was lost.", "737", False),
+        ("This affects 73 airplanes.", "73", True),
+        ("Between 100-120 people came.", "120", True),
+        ("It opened in 1999-05.", "1999", True),
+    ],
+)
+def test_a_part_of_a_models_number_is_no_answer(text, span, counts):
+    asked = "How many airplanes are affected?"
+    found = features_of(asked, [scored(1, text)], [passage(1, text, span)], None)
+    assert (found[0].holds > 0) is counts
