@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.words import STOP_WORDS, words
 
@@ -19,7 +17,7 @@ _COUNTERPARTS = (
 """People, and the words of a text that says who else was meant. For yes/no questions: "Were there any women?"."""
 
 
-def variants(question: str, known: Collection[str]) -> list[str]:
+def variants(question: str, known: frozenset[str]) -> list[str]:
     """Return the question with one of its words replaced by another that some texts use.
 
     Args:
