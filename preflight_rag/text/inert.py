@@ -18,44 +18,48 @@ from __future__ import annotations
 import re
 from html import unescape
 
-_PREFIX = r"[ \t>*+\d.)-]{0,40}"
+_LINE_PREFIX = r"[ \t>*+\d.)-]{0,40}"
 _SHOWN_LANGUAGES = frozenset(
     {"bash", "c", "console", "cpp", "csv", "go", "ini", "java", "json", "python", "r", "rust", "sh", "shell", "sql"}
     | {"text", "toml", "yaml"}
 )
 """Languages of code that clients show as text."""
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCE = re.compile(rf"({_PREFIX})(`{{3,}}|~{{3,}})([^\n]*)")
-_MAY_BE_FENCE = re.compile(rf"{_PREFIX}(?:`{{0,2}}|~{{0,2}})\Z")
-_MAY_CLOSE = re.compile(r"\A {0,3}+[`~]*+[ \t]*+\Z")
-_LONGEST_ADDRESS = 2_000
-_REST = rf"[^\s<>`\"'|{{}}\[\]()^，。、；：）」】]{{0,{_LONGEST_ADDRESS}}}"
-_BEGINS = r"(?:(?:https?|ftps?|wss?|file):(?:\\?/){2}|(?<![^\W_])(?:(?<![.@/-])www\.|(?<![:/])//(?=[\w-]{1,63}\.\w)))"
+_LINE_PIECE = re.compile(r"[^\n]*\n|[^\n]+")
+_CODE_FENCE = re.compile(rf"({_LINE_PREFIX})(`{{3,}}|~{{3,}})([^\n]*)")
+_UNFINISHED_FENCE = re.compile(rf"{_LINE_PREFIX}(?:`{{0,2}}|~{{0,2}})\Z")
+_UNFINISHED_CLOSING_FENCE = re.compile(r"\A {0,3}+[`~]*+[ \t]*+\Z")
+_MAX_URL_CHARS = 2_000
+_URL_REST = rf"[^\s<>`\"'|{{}}\[\]()^，。、；：）」】]{{0,{_MAX_URL_CHARS}}}"
+_URL_START = (
+    r"(?:(?:https?|ftps?|wss?|file):(?:\\?/){2}|(?<![^\W_])(?:(?<![.@/-])www\.|(?<![:/])//(?=[\w-]{1,63}\.\w)))"
+)
 _ENTITY = r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|colon|sol|period);"
 _ENTITIES, _ENTITY_AT_END = re.compile(_ENTITY, re.IGNORECASE), re.compile(rf"{_ENTITY}\Z", re.IGNORECASE)
 _TOKEN = re.compile(
-    rf"(?P<line>\n)|(?P<entity>{_ENTITY})|(?P<coded>(?<![`\\])`{_BEGINS}{_REST}`(?!`))|(?P<ticks>`+)|(?P<address>{_BEGINS}{_REST})"
+    rf"(?P<line>\n)|(?P<entity>{_ENTITY})|(?P<coded>(?<![`\\])`{_URL_START}{_URL_REST}`(?!`))|(?P<ticks>`+)|(?P<address>{_URL_START}{_URL_REST})"
     r"|(?P<image>!(?=\[))|(?P<target>\](?=\())|(?P<definition>\](?=:))"
     r"|(?P<tag><(?=[/!?]|[A-Za-z][A-Za-z0-9-]{0,30}(?:[\s/>]|\Z)|[A-Za-z][A-Za-z0-9+.-]{0,30}:))",
     re.IGNORECASE,
 )
 # It matches "![", "](", "<img ", "https://example.org", "&#104;" and not "!", "p<0.05", "[1] (", "&amp;".
-_ADDRESS = re.compile(rf"{_BEGINS}{_REST}\Z", re.IGNORECASE)
-_UNDECIDED = re.compile(
+_UNFINISHED_URL = re.compile(rf"{_URL_START}{_URL_REST}\Z", re.IGNORECASE)
+_UNFINISHED_TOKEN = re.compile(
     r"(?:!|\]|&[#a-z0-9]{0,9}|<[A-Za-z0-9+.-]{0,32}|`{1,8}|`{0,8}(?:(?:h|ht|htt|https?|f|ft|ftps?|ws|wss|w|ww|fi|fil|file)"
     r"(?::(?:\\?/)?\\?)?|www|/|//[\w-]{0,63}\.?))\Z",
     re.IGNORECASE,
 )
-_LOOKED_BACK = 100
-"""Characters at the end of the received text in which a token, other than a URL, may have begun."""
-_BEFORE = 12
-"""Characters of already written text that are remembered: enough for a citation mark."""
-_SPLIT = re.compile(r"(:?(?:\\?/){2}|www\.)(?=\S)", re.IGNORECASE)
+_MAX_TOKEN_CHARS = 100
+"""Characters at the end of the received text in which an unfinished token, other than a URL, may begin."""
+_REMEMBERED_CHARS = 12
+"""Characters of the text already returned that are remembered: enough for a citation mark."""
+_SCHEME_SEPARATOR = re.compile(r"(:?(?:\\?/){2}|www\.)(?=\S)", re.IGNORECASE)
 _SLASHES_AT_END = re.compile(r"(?:\\?/){2}\Z")
-_MARK_BEFORE = re.compile(r"(?<!\\)\[\d{1,6}\Z")
-_OF_ADDRESSES = re.compile(r"[A-Za-z0-9:/.]")
+_CITATION_MARK_AT_END = re.compile(r"(?<!\\)\[\d{1,6}\Z")
+_URL_CHARACTER = re.compile(r"[A-Za-z0-9:/.]")
 _LETTER = re.compile(r"[^\W\d_]")
-_TRAILING = ".,;:!?*_~'\\"
+_MAX_ENTITY_CHARS = 10
+"""Most characters of an entity without its semicolon: "&#1114111"."""
+_PUNCTUATION_BEHIND_URL = ".,;:!?*_~'\\"
 INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f\u200b\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e0fff]"
 )
@@ -83,161 +87,194 @@ def visible(text: str) -> str:
 
 
 class InertText:
-    """`inert` for a text that arrives in pieces; the joined result does not depend on where the pieces were cut."""
+    """`inert` for a text that arrives in pieces; the joined result does not depend on where the pieces were cut.
+
+    The kind of each line is decided at its begin: a line of code between two fences is returned unchanged, any other
+    is searched for tokens. Text is held back while more of it is needed to decide.
+    """
 
     def __init__(self) -> None:
-        self._pending = self._before = ""
-        self._fence = ""
-        self._is_line_begun = self._is_lettered = self._is_blank_behind = self._is_literal = False
-        self._has_ticks = False
-        # after a fence that is not at the margin, it is unclear whether a later one opens or closes
-        self._is_unsure = False
+        self._pending = ""
+        """Text that was received and not yet returned."""
+        self._before = ""
+        """The end of the text that was returned of the current line."""
+        self._open_fence = ""
+        """The fence of the code block in which the text is; "" outside one."""
+        self._is_line_begun = False
+        """Whether the kind of the current line is decided."""
+        self._is_code_line = False
+        """Whether the current line is in a code block or begins one."""
+        self._has_letters = False
+        """Whether the part of the current line that was returned has a letter."""
+        self._is_blank_since_line_end = False
+        """Whether all text since the last line end is blank."""
+        self._may_be_in_code = False
+        """Whether backticks may have begun code in the current paragraph."""
+        self._is_fence_unsure = False
+        """Whether a fence was not at the margin: it is then unclear whether a later one opens or closes."""
 
     def feed(self, piece: str) -> str:
         """Return the text that is decided once this piece has arrived."""
         out = []
         # one after the other, so that the time stays proportional to the length
-        for line in _LINE.findall(visible(piece)):
+        for line in _LINE_PIECE.findall(visible(piece)):
             self._pending += line
-            out.append(self._take(final=False))
+            out.append(self._take_decided(final=False))
         return "".join(out)
 
     def finish(self) -> str:
-        """Return the rest of the text."""
-        return self._take(final=True)
+        """Return the text that was held back."""
+        return self._take_decided(final=True)
 
-    def _take(self, *, final: bool) -> str:
-        """Return the pending text that can be shown; `final`: nothing follows."""
+    def _take_decided(self, *, final: bool) -> str:
+        """Return the inert form of the pending text that is decided; all of it if `final`, since nothing follows."""
         out: list[str] = []
         while self._pending:
             pending = self._pending
             if not self._is_line_begun and not self._begin_line(out, final=final):
                 break
-            if self._is_literal:
-                self._literal(out)
-            elif self._pending and not self._ordinary(out, final=final):
+            if self._is_code_line:
+                self._take_code(out)
+            elif self._pending and not self._take_prose(out, final=final):
                 break
             if len(self._pending) == len(pending) and not self._is_line_begun:
                 break
         return "".join(out)
 
     def _begin_line(self, out: list[str], *, final: bool) -> bool:
-        """Decide the kind of a line; return False if that needs more text."""
-        line, ended, _ = self._pending.partition("\n")
-        whole = bool(ended) or final
-        if self._fence:
-            if not whole and _MAY_CLOSE.match(line):
+        """Decide whether the pending line is code, and append an opening fence to `out`.
+
+        Return False, and change nothing, if that needs more text.
+        """
+        line, line_end, _ = self._pending.partition("\n")
+        is_whole = bool(line_end) or final
+        if self._open_fence:
+            if not is_whole and _UNFINISHED_CLOSING_FENCE.match(line):
                 return False
-            closing = line.strip(" \t")
-            ends = set(closing) == {self._fence[0]} and len(closing) >= len(self._fence) and _MAY_CLOSE.match(line)
-            self._is_line_begun = self._is_literal = True
-            self._fence = "" if ends else self._fence
+            fence = line.strip(" \t")
+            is_same_sign = set(fence) == {self._open_fence[0]} and len(fence) >= len(self._open_fence)
+            self._is_line_begun = self._is_code_line = True
+            if is_same_sign and _UNFINISHED_CLOSING_FENCE.match(line):
+                self._open_fence = ""
             return True
-        if not whole and (_MAY_BE_FENCE.match(line) or (_FENCE.match(line) and len(line) < _LONGEST_ADDRESS)):
+        may_be_fence = _UNFINISHED_FENCE.match(line) or (_CODE_FENCE.match(line) and len(line) < _MAX_URL_CHARS)
+        if not is_whole and may_be_fence:
             return False
-        self._is_line_begun, self._is_literal, self._is_lettered = True, False, False
-        fence = _FENCE.match(line)
-        if fence is None or (fence[2][0] == "`" and "`" in fence[3]):
+        self._is_line_begun, self._is_code_line, self._has_letters = True, False, False
+        match = _CODE_FENCE.match(line)
+        if match is None:
             return True
-        language = fence[3].strip()
-        out.append(fence[1] + fence[2] + (language if language in _SHOWN_LANGUAGES else ""))
-        self._pending, self._is_literal = self._pending[len(line) :], True
-        self._is_unsure = self._is_unsure or bool(fence[1])
-        self._fence, self._has_ticks = ("", True) if self._is_unsure else (fence[2], False)
-        self._is_blank_behind = False
+        prefix, fence, language = match[1], match[2], match[3].strip()
+        if fence[0] == "`" and "`" in language:  # "```code```" is code within a line
+            return True
+        out.append(prefix + fence + (language if language in _SHOWN_LANGUAGES else ""))
+        self._pending, self._is_code_line = self._pending[len(line) :], True
+        self._is_fence_unsure = self._is_fence_unsure or bool(prefix)
+        self._open_fence, self._may_be_in_code = ("", True) if self._is_fence_unsure else (fence, False)
+        self._is_blank_since_line_end = False
         return True
 
-    def _literal(self, out: list[str]) -> None:
-        """Write a line, or the received part of it, unchanged."""
-        line, ended, rest = self._pending.partition("\n")
-        out.append(line + ended)
-        self._pending, self._before = rest, ""
-        self._is_line_begun = not ended
+    def _take_code(self, out: list[str]) -> None:
+        """Move a pending line of code, or the received part of it, to `out` unchanged."""
+        line, line_end, following = self._pending.partition("\n")
+        out.append(line + line_end)
+        self._pending, self._before = following, ""
+        self._is_line_begun = not line_end
 
-    def _ordinary(self, out: list[str], *, final: bool) -> bool:
-        """Write the decided part of a line; return False if more text is needed."""
-        text, at = self._before + self._pending, len(self._before)
-        undecided = None if final else _UNDECIDED.search(text, max(at, len(text) - _LOOKED_BACK))
-        end = undecided.start() if undecided else len(text)
+    def _take_prose(self, out: list[str], *, final: bool) -> bool:
+        """Move the decided part of a pending line that is no code to `out`, in inert form.
+
+        Return whether the line ended; False if more text is needed.
+        """
+        text, position = self._before + self._pending, len(self._before)
+        unfinished = None if final else _UNFINISHED_TOKEN.search(text, max(position, len(text) - _MAX_TOKEN_CHARS))
+        end = unfinished.start() if unfinished else len(text)
         is_new_line = False
         while not is_new_line:
-            token = _TOKEN.search(text, at)
-            if token is not None and not final and _may_go_on(token, text):
+            token = _TOKEN.search(text, position)
+            if token is not None and not final and _may_be_unfinished(token, text):
                 end = min(end, token.start())
             if token is None or token.start() >= end:
                 break
-            self._note(text[at : token.start()])
-            out.append(text[at : token.start()])
-            at = token.end()
+            self._note_returned(text[position : token.start()])
+            out.append(text[position : token.start()])
+            position = token.end()
             if token.lastgroup == "address":
-                at = token.start() + _length(token[0])
-            out.append(self._written(token, text, at))
+                position = token.start() + _url_length(token[0])
+            out.append(self._inert_token(token, text, position))
             is_new_line = token.lastgroup == "line"
-        if not is_new_line and at < end:
-            self._note(text[at:end])
-            out.append(text[at:end])
-            at = end
-        self._pending, self._before = text[at:], text[max(at - _BEFORE, 0) : at]
+        if not is_new_line and position < end:
+            self._note_returned(text[position:end])
+            out.append(text[position:end])
+            position = end
+        self._pending, self._before = text[position:], text[max(position - _REMEMBERED_CHARS, 0) : position]
         if is_new_line:
             self._before, self._is_line_begun = "", False
         return is_new_line
 
-    def _note(self, text: str) -> None:
-        """Record the written text that precedes the next decision."""
-        self._is_blank_behind = self._is_blank_behind and not text.strip()
-        self._is_lettered = self._is_lettered or bool(_LETTER.search(text))
+    def _note_returned(self, text: str) -> None:
+        """Record whether the current line is still blank, and whether it has letters, after text that is returned."""
+        self._is_blank_since_line_end = self._is_blank_since_line_end and not text.strip()
+        self._has_letters = self._has_letters or bool(_LETTER.search(text))
 
-    def _written(self, token: re.Match[str], text: str, end: int) -> str:
-        """Return the replacement of a token that ends at `end`."""
-        kind, found, behind = token.lastgroup, text[token.start() : end], text[end : end + 1]
+    def _inert_token(self, token: re.Match[str], text: str, end: int) -> str:
+        """Return the inert form of a token that ends at `end`, and record where code may begin or end.
+
+        A line end and a citation mark before a colon stay as they are, an image, a link or a tag gets a space behind
+        its first sign, and a URL gets backticks, or is broken up where these have another meaning.
+        """
+        kind, written, following = token.lastgroup, text[token.start() : end], text[end : end + 1]
         if kind == "line":
-            if self._is_blank_behind:
-                self._has_ticks = False
-            self._is_blank_behind = True
-            return found
-        self._is_blank_behind = False
-        if kind == "coded" and not self._has_ticks:
-            return found
+            if self._is_blank_since_line_end:  # a blank line ends the paragraph, and with it any code
+                self._may_be_in_code = False
+            self._is_blank_since_line_end = True
+            return written
+        self._is_blank_since_line_end = False
+        if kind == "coded" and not self._may_be_in_code:
+            return written
         if kind in ("coded", "ticks"):
-            self._has_ticks = True
-            return _broken_up(found, behind)
+            self._may_be_in_code = True
+            return _break_up(written, following)
         if kind == "entity":
-            return _broken_up(found, behind)
+            return _break_up(written, following)
         if kind == "definition":
-            mark = _MARK_BEFORE.search(text, max(token.start() - _BEFORE, 0), token.start())
-            return found if mark and self._is_lettered else f"{found} "
+            mark_start = max(token.start() - _REMEMBERED_CHARS, 0)
+            is_citation = _CITATION_MARK_AT_END.search(text, mark_start, token.start()) and self._has_letters
+            return written if is_citation else f"{written} "
         if kind != "address":
-            return f"{found} "
+            return f"{written} "
         is_escaped = text[max(token.start() - 1, 0) : token.start()] in ("\\", "`")
-        if self._has_ticks or is_escaped or behind == "`" or _SPLIT.search(found) is None:
-            return _broken_up(found, behind)
-        return f"`{found}`"
+        is_in_ticks = self._may_be_in_code or is_escaped or following == "`"
+        if is_in_ticks or _SCHEME_SEPARATOR.search(written) is None:
+            return _break_up(written, following)
+        return f"`{written}`"
 
 
-def _length(address: str) -> int:
-    """Return the length of a URL without the punctuation after it, except for the end of an entity."""
-    kept = len(address.rstrip(_TRAILING))
-    entity = _ENTITY_AT_END.search(address, max(kept - 10, 0), kept + 1)
-    return kept + 1 if entity else kept
+def _url_length(address: str) -> int:
+    """Return the length of a URL without the punctuation after it, except for the end of an entity: "&sol;"."""
+    length = len(address.rstrip(_PUNCTUATION_BEHIND_URL))
+    entity = _ENTITY_AT_END.search(address, max(length - _MAX_ENTITY_CHARS, 0), length + 1)
+    return length + 1 if entity else length
 
 
-def _broken_up(found: str, behind: str) -> str:
-    """Return a URL or entity, broken up so that no renderer joins it with what follows.
+def _break_up(written: str, following: str) -> str:
+    """Return a URL, entity or code with spaces, so that no renderer makes a link of it: "https:// example.org".
 
-    Args:
-        found: The URL or entity.
-        behind: The character after it.
+    Entities that stand for a character of URLs are broken up, too: "& #104;". `following` is the character behind.
     """
-    split = _SPLIT.sub(r"\1 ", found)
-    if _SLASHES_AT_END.search(split) and behind.strip():  # some renderers make a link of "https://!", too
+    split = _SCHEME_SEPARATOR.sub(r"\1 ", written)
+    if _SLASHES_AT_END.search(split) and following.strip():  # some renderers make a link of "https://!", too
         split += " "
-    return _ENTITIES.sub(
-        lambda entity: f"& {entity[0][1:]}" if _OF_ADDRESSES.fullmatch(unescape(entity[0])) else entity[0], split
-    )
+
+    def break_entity(entity: re.Match[str]) -> str:
+        """Return a matched entity with a space if it stands for a character of URLs."""
+        return f"& {entity[0][1:]}" if _URL_CHARACTER.fullmatch(unescape(entity[0])) else entity[0]
+
+    return _ENTITIES.sub(break_entity, split)
 
 
-def _may_go_on(token: re.Match[str], text: str) -> bool:
-    """Return whether the last token may be an unfinished URL, or the code around one."""
+def _may_be_unfinished(token: re.Match[str], text: str) -> bool:
+    """Return whether a token at the end of a text may be an unfinished URL, or the code around one."""
     if token.lastgroup == "ticks":
-        return _ADDRESS.match(text, token.end()) is not None
+        return _UNFINISHED_URL.match(text, token.end()) is not None
     return token.lastgroup in ("address", "coded") and token.end() == len(text)

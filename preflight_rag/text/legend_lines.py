@@ -1,6 +1,6 @@
-"""The legends around a table: the lines that say what the marks of its cells mean, below it, above it or pages away.
+"""The legends of a table: the lines that say what the marks of its cells mean, below it, above it or pages away.
 
-A mark that two lines explain in two ways has no meaning.
+"S = Sundays only" gives the mark "S" its meaning. A mark that two lines explain in two ways has no meaning.
 """
 
 from __future__ import annotations
@@ -10,292 +10,354 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from preflight_rag.text.marks import LONGEST_MEANING, MARK, WRAPPED_MARK, MarkedRow, is_code, keys_of
+from preflight_rag.text.marks import (
+    LONGEST_MEANING,
+    MARK_PATTERN,
+    WRAPPED_MARK_PATTERN,
+    MarkedRow,
+    is_code,
+    marks_in_match,
+)
 from preflight_rag.text.tables import is_row, names_codes, names_legend
 from preflight_rag.text.words import RAISED_LETTERS
 
-MOST_AROUND = 8
-"""Lines below a table, and above it, that are read for its legend. A guess, as the next three."""
-MOST_BETWEEN = 2
-"""Other lines in a row between a table and its legend, such as its source."""
-FULL_LINE = 50
-"""Characters of a line that may go on in the next one."""
-MOST_CODES = 60
-"""Codes of one legend; a longer list is a catalogue."""
-_HEADS = (
+MAX_LINES_AROUND = 8
+"""Most lines below a table, and above it, that are read for its legend. A guess, like the next three."""
+MAX_LINES_BETWEEN = 2
+"""Most other lines in a row between a table and its legend, such as its source."""
+MIN_WRAPPED_LINE_CHARS = 50
+"""Least characters of a line that may continue in the next one."""
+MAX_CODES = 60
+"""Most codes of one legend; a longer list is a catalogue."""
+_LEGEND_WORDS = (
     "(?:keys?|legends?|symbols?|marks?|signs?|codes?|abbreviations?|(?:foot)?notes?|explanations?|glossary|legende"
     "|zeichenerklärung|abkürzungen|anmerkungen|fußnoten|leyenda|notas|légende|abréviations|legenda)"
 )
-_HEAD = re.compile(
-    rf"(?:#{{1,6}} )?[*_]{{0,2}}(?P<head>(?:[\w-]+ ){{0,3}}{_HEADS}(?: [\w-]+){{0,4}})"
+_LEGEND_HEADING = re.compile(
+    rf"(?:#{{1,6}} )?[*_]{{0,2}}(?P<head>(?:[\w-]+ ){{0,3}}{_LEGEND_WORDS}(?: [\w-]+){{0,4}})"
     r"[*_]{0,2}(?::[*_]{0,2}\s*|\.\s+|\s?$)",
     re.IGNORECASE,
 )
-"""How a legend begins: "Key:", "## Legend", "**Symbols used:** "; "Keys are at the desk." is a sentence."""
-_HEAD_WORD = re.compile(rf"\b{_HEADS}\b", re.IGNORECASE)
-_INTRO = re.compile(r"(?P<head>[^\W\d_][^:;=\n]{1,50}): (?=\S)")
-"""What a legend may begin with otherwise: "State: ● open ○ closed"."""
-_STRONG = re.compile(
-    rf"(?:^|(?<=[;,.|•·/)] )|(?<=\s\s)|(?<= and ))(?:\*\*|__|`)?(?:{WRAPPED_MARK}|(?P<plain>{MARK}))(?:\*\*|__|`)?"
-    r"(?P<mark> ?=|:(?=\s)|\s[–—-](?=\s)|\)(?=\s)|\s(?:denotes?|indicates?|means|stands for)(?=\s))\s*"
+"""Matches the beginning of a legend: "Key:", "## Legend", "**Symbols used:** "; not "Keys are at the desk."."""
+_LEGEND_WORD = re.compile(rf"\b{_LEGEND_WORDS}\b", re.IGNORECASE)
+_COLUMN_PREFIX = re.compile(r"(?P<head>[^\W\d_][^:;=\n]{1,50}): (?=\S)")
+"""The name of the column to which a line's legend applies: "State" of "State: ● open ○ closed"."""
+_MARK_WITH_SEPARATOR = re.compile(
+    rf"(?:^|(?<=[;,.|•·/)] )|(?<=\s\s)|(?<= and ))(?:\*\*|__|`)?"
+    rf"(?:{WRAPPED_MARK_PATTERN}|(?P<plain>{MARK_PATTERN}))(?:\*\*|__|`)?"
+    r"(?P<separator> ?=|:(?=\s)|\s[–—-](?=\s)|\)(?=\s)|\s(?:denotes?|indicates?|means|stands for)(?=\s))\s*"
 )
-"""A mark with what parts it from its meaning: "S = Sundays only", "n/a: not assessed", "a) provisional"; "a lot" has
-none."""
-_LOOSE = re.compile(
-    rf"(?:^|(?<=[;,.\w)] ))(?:{WRAPPED_MARK}|(?P<raised>[{RAISED_LETTERS}]{{1,2}})|(?P<plain>{MARK}))"
+"""A mark with what separates it from its meaning: "S = Sundays only", "n/a: not assessed", "a) provisional"; not "a
+lot"."""
+_MARK_BEFORE_WORD = re.compile(
+    rf"(?:^|(?<=[;,.\w)] ))(?:{WRAPPED_MARK_PATTERN}|(?P<raised>[{RAISED_LETTERS}]{{1,2}})|(?P<plain>{MARK_PATTERN}))"
     r"(?P<gap>\s*)(?=[^\W_])"
 )
 """A mark in front of its meaning, with nothing or a space between: "* estimated", "a paid by the quarter"."""
-_SENTENCE = re.compile(
+_SENTENCE_ABOUT_MARK = re.compile(
     rf"\b(?:marked|denoted|indicated|shown)(?: with| by| as)?(?: an?| the)?(?: letter| symbol| sign)?"
-    rf" [\"“'(]?(?P<key>{MARK})[\"”')]?(?=[\s,.;]|$)"
-    rf"|[\"“'(](?P<named>{MARK})[\"”')] (?:denotes?|indicates?|means|stands for)\b"
+    rf" [\"“'(]?(?P<key>{MARK_PATTERN})[\"”')]?(?=[\s,.;]|$)"
+    rf"|[\"“'(](?P<named>{MARK_PATTERN})[\"”')] (?:denotes?|indicates?|means|stands for)\b"
 )
 """A sentence about a mark: "Buses marked * do not run on Sundays.", "An asterisk (*) indicates estimates."."""
 _BULLET = re.compile(r"[-•·‣]\s+(?=\S)")
-_NUMBERED_NOTE = re.compile(r"\.\. \[[#*^]?[^\W_]{0,20}\]")
+_RST_FOOTNOTE_MARK = re.compile(r"\.\. \[[#*^]?[^\W_]{0,20}\]")
 _IN_BRACKETS = re.compile(r"\(([^()\n]{5,200})\)")
-_BACKLINK = re.compile(r"(?P<key>\d{1,3})\. (?P<meaning>[^↩\n]{2,200}?) ?↩\ufe0e?")
+_WEB_FOOTNOTE = re.compile(r"(?P<key>\d{1,3})\. (?P<meaning>[^↩\n]{2,200}?) ?↩\ufe0e?")
 """A note at the end of a web page, with its link back: "1. measured at low water↩"."""
-_ASIDE = re.compile(r"Footnote (?P<key>\d{1,4})(?: \([^()\n]{1,80}\))?: (?P<meaning>.+)")
+_OFFICE_FOOTNOTE = re.compile(r"Footnote (?P<key>\d{1,4})(?: \([^()\n]{1,80}\))?: (?P<meaning>.+)")
 """A note as loaders of office documents write it, whose mark in a table is "[^1]"."""
 _MARKDOWN_NOTE = re.compile(r"\[(?P<key>\^[^\W_]{1,20})\]: (?P<meaning>.+)")
-_NOT_CODES = frozenset(
+_COMMON_CAPITAL_WORDS = frozenset(
     re.findall(r"\w+", "NO OK YES ALL NOT THE FOR AND WE IT IF IN ON AT TO OF BY AS OR IS SO MY HE UP US DO GO")
 )
-"""Words in capitals that are seldom a code in front of other words."""
-_ARTICLES = frozenset("AaIioOeEyYà")
-"""Words of one letter in English, French, Italian and Spanish: in front of other words they are seldom a mark."""
-WORD = re.compile(r"[^\W\d_]{2}")
-_CELLS = re.compile(r"(?:\s[$€£]?\s?[–—-]){2}")
+"""Words in capitals that are seldom codes, though a word follows."""
+_ONE_LETTER_WORDS = frozenset("AaIioOeEyYà")
+"""Words of one letter in English, French, Italian and Spanish: if a word follows, they are seldom marks."""
+TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
+_BLANK_CELLS = re.compile(r"(?:\s[$€£]?\s?[–—-]){2}")
 """Blank cells of a row that was read as a line: "$ — $ —"."""
 _DASHES = frozenset("-–—")
 
 
 @dataclass
 class Legend:
-    """The meanings of marks, "" for a mark with two; `column` is the only column to which they apply, if any."""
+    """The meanings of marks.
+
+    Attributes:
+        meanings: The meaning of each mark; "" for a mark that has two or none that can be shown.
+        column: The name of the only column to which they apply; "" if they apply to all.
+    """
 
     meanings: dict[str, str] = field(default_factory=dict)
     column: str = ""
 
-    def add(self, found: Mapping[str, str]) -> None:
-        """Add meanings; a mark with two different meanings gets none."""
-        for key, meaning in found.items():
-            if self.meanings.setdefault(key, meaning).casefold() != meaning.casefold():
-                self.meanings[key] = ""
+    def add(self, meanings: Mapping[str, str]) -> None:
+        """Add the meanings of marks; a mark that gets a second, different meaning has "" from then on."""
+        for mark, meaning in meanings.items():
+            if self.meanings.setdefault(mark, meaning).casefold() != meaning.casefold():
+                self.meanings[mark] = ""
 
 
 def legends_around(lines: Sequence[str], table: Sequence[MarkedRow], known: frozenset[str]) -> list[Legend]:
-    """Return the legends on the lines below a table, then those above it."""
-    below = _paragraphs(lines, range(table[-1].number + 1, len(lines)))
-    above = list(reversed(_paragraphs(lines, range(table[0].number - 1, -1, -1))))
-    return [*_legends(below, known, is_below=True), *_legends(above, known, is_below=False)]
+    """Return the legends on the lines below a table, then those above it; `known` are the marks in the table."""
+    below = _lines_near_table(lines, range(table[-1].line_number + 1, len(lines)))
+    above = list(reversed(_lines_near_table(lines, range(table[0].line_number - 1, -1, -1))))
+    return [*_parse_legends(below, known, is_below=True), *_parse_legends(above, known, is_below=False)]
 
 
-def _paragraphs(lines: Sequence[str], numbers: Iterable[int]) -> list[str]:
-    """Return the lines from a line on, upwards or downwards, up to a row, another heading, or a maximum number."""
-    found: list[str] = []
+def _lines_near_table(lines: Sequence[str], numbers: Iterable[int]) -> list[str]:
+    """Return the lines at some indices that are not blank, in the order of these.
+
+    They end before another table's row or after `MAX_LINES_AROUND`, and with a heading that is no legend's.
+    """
+    nearby: list[str] = []
     for number in numbers:
         line = lines[number].strip()
         if not line:
             continue
-        if is_row(line) or len(found) == MOST_AROUND:
+        if is_row(line) or len(nearby) == MAX_LINES_AROUND:
             break
-        if found and _NUMBERED_NOTE.fullmatch(found[-1]):  # reStructuredText has the note below its mark
-            found[-1] = f"{found[-1]} {line}"
+        if nearby and _RST_FOOTNOTE_MARK.fullmatch(nearby[-1]):  # reStructuredText has the note below its mark
+            nearby[-1] = f"{nearby[-1]} {line}"
         else:
-            found.append(line)
-        if line.startswith("#") and not _HEAD.fullmatch(line):
+            nearby.append(line)
+        if line.startswith("#") and not _LEGEND_HEADING.fullmatch(line):
             break
-    return found
+    return nearby
 
 
-def _legends(lines: Sequence[str], known: frozenset[str], *, is_below: bool) -> list[Legend]:
-    """Return the legends of some lines, one for each column that they name."""
-    found: dict[str, Legend] = {}
-    is_headed, others, last = False, 0, ""
-    for before, line in pairwise(["", *lines]):
-        head = _HEAD.match(line)
-        is_headed = is_headed or head is not None
-        body = line[head.end() :] if head else line
-        column, entries = _entries(body, known, may_be_loose=is_below or is_headed, is_listed=is_headed or bool(last))
-        if not entries and not head:
-            if len(before) >= FULL_LINE and last and body[:1].islower():  # the line above was broken
-                entries = {last: f"{found[column].meanings.get(last, '')} {body}"} if column in found else {}
-                if entries and found[column].meanings.pop(last, ""):
-                    found[column].add(_meaningful(entries))
-                continue
-            others += 1
-            if others > MOST_BETWEEN and is_below:
+def _parse_legends(lines: Sequence[str], known: frozenset[str], *, is_below: bool) -> list[Legend]:
+    """Return the legends on some lines, one for each column that they name and one for all columns.
+
+    Args:
+        lines: The lines beside a table, or a legend's heading with the lines below it.
+        known: The marks of the table.
+        is_below: Whether the lines are below the table: the search then ends after `MAX_LINES_BETWEEN` other lines.
+    """
+    legends: dict[str, Legend] = {}
+    is_headed, other_lines, last_mark = False, 0, ""
+    for line_above, line in pairwise(["", *lines]):
+        heading = _LEGEND_HEADING.match(line)
+        is_headed = is_headed or heading is not None
+        body = line[heading.end() :] if heading else line
+        column, meanings = _parse_entries(
+            body, known, may_be_loose=is_below or is_headed, is_listed=is_headed or bool(last_mark)
+        )
+        if meanings or heading:
+            if heading and not column:
+                column = _column_in_heading(heading["head"])
+            legends.setdefault(column, Legend(column=column)).add(meanings)
+            last_mark = next(reversed(meanings), "")
+        elif len(line_above) >= MIN_WRAPPED_LINE_CHARS and last_mark and body[:1].islower():
+            # The line above was broken: this one continues its last meaning.
+            if column in legends and (begun := legends[column].meanings.pop(last_mark, None)):
+                legends[column].add(_clean_meanings({last_mark: f"{begun} {body}"}))
+        else:
+            other_lines += 1
+            if other_lines > MAX_LINES_BETWEEN and is_below:
                 break
-            is_headed, last = False, ""
-            continue
-        if head and not column:
-            column = _named_column(head["head"])
-        found.setdefault(column, Legend(column=column)).add(entries)
-        last = next(reversed(entries), "")
-    for legend in found.values():
-        if "Q" in legend.meanings and "Q" not in known:  # questions and answers
+            is_headed, last_mark = False, ""
+    for legend in legends.values():
+        if "Q" in legend.meanings and "Q" not in known:  # "Q:" and "A:" are questions and answers
             legend.meanings.pop("A", "")
-    return list(found.values())
+    return list(legends.values())
 
 
-def _named_column(head: str) -> str:
-    """Return the column that the heading of a legend names: "Grade" of "Grade key"."""
-    return " ".join(_HEAD_WORD.sub(" ", head).split())
+def _column_in_heading(heading: str) -> str:
+    """Return the column that the heading of a legend names: "Grade" of "Grade key"; "" if it names none."""
+    return " ".join(_LEGEND_WORD.sub(" ", heading).split())
 
 
-def _entries(line: str, known: frozenset[str], *, may_be_loose: bool, is_listed: bool) -> tuple[str, dict[str, str]]:
-    """Return the column to which a line's legend applies, "" for all, and the meanings by mark.
+def _parse_entries(
+    line: str, known: frozenset[str], *, may_be_loose: bool, is_listed: bool
+) -> tuple[str, dict[str, str]]:
+    """Return the column to which a line's legend applies, "" for all, and the meanings that it gives, by mark.
 
     Args:
         line: The line, without the word that begins the legend.
-        known: Marks of the table.
+        known: The marks of the table.
         may_be_loose: Whether a mark may directly precede its meaning, without a separator.
         is_listed: Whether the line is in a list of marks, in which a capital letter is one, too.
     """
     body = line.removeprefix(".. ")
-    body = _BULLET.sub("", body, count=1) if _STRONG.match(_BULLET.sub("", body, count=1)) else body
-    if note := _MARKDOWN_NOTE.fullmatch(body):
-        return "", _meaningful({note["key"]: note["meaning"]})
-    if note := _BACKLINK.fullmatch(body):
-        return "", _meaningful({note["key"]: note["meaning"]})
-    if found := _strong(body):
-        return "", found
-    if may_be_loose and (found := _loose(body, known, is_listed=is_listed)):
-        return "", found
-    if intro := _INTRO.match(body):
-        rest = body[intro.end() :]
-        if found := _strong(rest) or (_loose(rest, known, is_listed=True) if may_be_loose else {}):
-            return intro["head"].strip(), found
+    without_bullet = _BULLET.sub("", body, count=1)
+    if _MARK_WITH_SEPARATOR.match(without_bullet):
+        body = without_bullet
+    if note := _MARKDOWN_NOTE.fullmatch(body) or _WEB_FOOTNOTE.fullmatch(body):
+        return "", _clean_meanings({note["key"]: note["meaning"]})
+    if meanings := _separated_meanings(body):
+        return "", meanings
+    if may_be_loose and (meanings := _adjacent_meanings(body, known, is_listed=is_listed)):
+        return "", meanings
+    if prefix := _COLUMN_PREFIX.match(body):
+        behind = body[prefix.end() :]
+        meanings = _separated_meanings(behind)
+        if not meanings and may_be_loose:
+            meanings = _adjacent_meanings(behind, known, is_listed=True)
+        if meanings:
+            return prefix["head"].strip(), meanings
     for inner in _IN_BRACKETS.findall(body):
-        if (found := _strong(inner)) and "=" in inner:
-            return "", found
-    return "", _sentences(body, known)
+        if (meanings := _separated_meanings(inner)) and "=" in inner:
+            return "", meanings
+    return "", _sentence_meanings(body, known)
 
 
-def _strong(body: str) -> dict[str, str]:
-    """Return the meanings of marks that are separated from them by one sign, the same throughout."""
-    matches = list(_STRONG.finditer(body))
-    if not matches or matches[0].start() > 0:
+def _separated_meanings(body: str) -> dict[str, str]:
+    """Return, by mark, the meanings on a line that begins with a mark and a separator: "S = Sundays; F = Fridays".
+
+    The separator is the same throughout; other ones belong to a meaning. {} for any other line.
+    """
+    entries = list(_MARK_WITH_SEPARATOR.finditer(body))
+    if not entries or entries[0].start() > 0:
         return {}
-    sign = matches[0]["mark"].strip()[:1]
-    matches = [each for each in matches if each["mark"].strip()[:1] == sign and all(map(is_code, keys_of(each)[-1:]))]
-    if not matches or matches[0].start() > 0:
-        return {}
-    found = Legend()
-    ends = [*(each.start() for each in matches[1:]), len(body)]
-    for match, end in zip(matches, ends, strict=True):
-        found.add(dict.fromkeys(keys_of(match)[-1:], body[match.end() : end]))
-    return _meaningful(found.meanings)
+    separator = entries[0]["separator"].strip()[:1]
+    entries = [
+        entry
+        for entry in entries
+        if entry["separator"].strip()[:1] == separator and all(map(is_code, marks_in_match(entry)[-1:]))
+    ]
+    return _meanings_up_to_next(body, entries)
 
 
-def _loose(body: str, known: frozenset[str], *, is_listed: bool) -> dict[str, str]:
-    """Return the meanings of the table's marks if the marks directly precede them."""
-    matches: list[re.Match[str]] = []
-    if _LOOSE.match(body) is None:
+def _meanings_up_to_next(body: str, entries: Sequence[re.Match[str]]) -> dict[str, str]:
+    """Return, by mark, the text between each match of a mark and the next one; {} unless the first begins the line."""
+    if not entries or entries[0].start() > 0:
         return {}
-    for match in _LOOSE.finditer(body):
-        key = keys_of(match)[-1]
-        # Where one symbol ends the meaning before it, so does one that the table has not.
-        is_symbol = match["plain"] and not any(map(str.isalnum, key))
-        if (key in known or is_symbol) and _begins_meaning(match, body, is_first=not matches, is_listed=is_listed):
-            matches.append(match)
-        elif not matches:  # prose
+    legend = Legend()
+    ends = [*(entry.start() for entry in entries[1:]), len(body)]
+    for entry, end in zip(entries, ends, strict=True):
+        legend.add({marks_in_match(entry)[-1]: body[entry.end() : end]})
+    return _clean_meanings(legend.meanings)
+
+
+def _adjacent_meanings(body: str, known: frozenset[str], *, is_listed: bool) -> dict[str, str]:
+    """Return, by mark, the meanings on a line that begins with a mark and, without a separator, its meaning.
+
+    "* estimated † provisional" is such a line, if one of its marks is known from the table; {} for any other line.
+    """
+    entries: list[re.Match[str]] = []
+    if _MARK_BEFORE_WORD.match(body) is None:
+        return {}
+    for match in _MARK_BEFORE_WORD.finditer(body):
+        mark = marks_in_match(match)[-1]
+        # A symbol that the table lacks is a mark as well: it ends the meaning before it.
+        is_symbol = match["plain"] and not any(map(str.isalnum, mark))
+        is_mark = mark in known or is_symbol
+        if is_mark and _introduces_meaning(match, body, is_first=not entries, is_listed=is_listed):
+            entries.append(match)
+        elif not entries:  # prose
             return {}
-    if not matches or matches[0].start() > 0:
-        return {}
-    found = Legend()
-    for match, end in zip(matches, [*(each.start() for each in matches[1:]), len(body)], strict=True):
-        found.add({keys_of(match)[-1]: body[match.end() : end]})
-    return _meaningful(found.meanings) if found.meanings.keys() & known else {}
+    meanings = _meanings_up_to_next(body, entries)
+    return meanings if meanings.keys() & known else {}
 
 
-def _begins_meaning(match: re.Match[str], body: str, *, is_first: bool, is_listed: bool) -> bool:
-    """Return whether a matched mark introduces its meaning, rather than being a word of a sentence."""
-    key, at = keys_of(match)[-1], match.start()
-    if key in _DASHES or (not match["gap"] and key.isalnum() and not match["raised"]):
+def _introduces_meaning(match: re.Match[str], body: str, *, is_first: bool, is_listed: bool) -> bool:
+    """Return whether a matched mark introduces its meaning, rather than being a word of a sentence.
+
+    Args:
+        match: A match of `_MARK_BEFORE_WORD`.
+        body: The line in which it is.
+        is_first: Whether no mark before it on the line introduces a meaning.
+        is_listed: Whether the line is in a list of marks, in which "B" at the beginning is one.
+    """
+    mark, start = marks_in_match(match)[-1], match.start()
+    touches_word = not match["gap"] and mark.isalnum() and not match["raised"]
+    if mark in _DASHES or touches_word:
         return False
-    if not match["plain"] or not any(map(str.isalnum, key)) or "/" in key or len(match["gap"]) > 1:
+    is_wrapped_or_symbol = not match["plain"] or not any(map(str.isalnum, mark))
+    if is_wrapped_or_symbol or "/" in mark or len(match["gap"]) > 1:
         return True
-    is_behind_end = at == 0 or body[at - 2] in ";.,"
-    if len(key) > 1 and key.isalpha():
-        return key == key.upper() and key not in _NOT_CODES and is_behind_end
-    if at == 0:
-        return key.islower() or key.isdigit() or (is_listed and key not in _ARTICLES)
-    return key not in _ARTICLES and not is_first and (key.islower() or is_behind_end)
+    is_behind_end = start == 0 or body[start - 2] in ";.,"
+    if len(mark) > 1 and mark.isalpha():
+        return mark == mark.upper() and mark not in _COMMON_CAPITAL_WORDS and is_behind_end
+    if start == 0:
+        return mark.islower() or mark.isdigit() or (is_listed and mark not in _ONE_LETTER_WORDS)
+    return mark not in _ONE_LETTER_WORDS and not is_first and (mark.islower() or is_behind_end)
 
 
-def _sentences(body: str, known: frozenset[str]) -> dict[str, str]:
-    """Return, by mark, the sentence that explains it; a mark with two sentences has none."""
-    found = Legend()
+def _sentence_meanings(body: str, known: frozenset[str]) -> dict[str, str]:
+    """Return, by known mark, the sentence on a line that explains it; "" for a mark with two sentences."""
+    legend = Legend()
     for sentence in re.split(r"(?<=[.!?]) ", body):
-        for match in _SENTENCE.finditer(sentence):
-            key = match["key"] or match["named"]
-            if key in known and (match["named"] or key not in _ARTICLES) and is_code(key):
-                found.add({key: sentence})
-    return _meaningful(found.meanings)
+        for match in _SENTENCE_ABOUT_MARK.finditer(sentence):
+            mark = match["key"] or match["named"]
+            if mark in known and (match["named"] or mark not in _ONE_LETTER_WORDS) and is_code(mark):
+                legend.add({mark: sentence})
+    return _clean_meanings(legend.meanings)
 
 
-def _meaningful(meanings: Mapping[str, str]) -> dict[str, str]:
-    """Return meanings shortened for a cell; "" for one that is too long or contains no word."""
-    found = {}
-    for key, meaning in meanings.items():
+def _clean_meanings(meanings: Mapping[str, str]) -> dict[str, str]:
+    """Return meanings in the form for a cell, without separators; "" for one that is too long or contains no word."""
+    cleaned = {}
+    for mark, meaning in meanings.items():
         text = meaning.replace("|", "/").replace(": ", ", ").strip(" ;,.:/·•*_").removesuffix(" and")
         if text.count("(") > text.count(")"):
             text += ")"
-        is_meaning = len(text) <= LONGEST_MEANING and WORD.search(text) and not _CELLS.search(text)
-        found[key] = text if is_meaning else ""
-    return found
+        is_meaning = len(text) <= LONGEST_MEANING and TWO_LETTERS.search(text) and not _BLANK_CELLS.search(text)
+        cleaned[mark] = text if is_meaning else ""
+    return cleaned
 
 
 def headed_legends(lines: Sequence[str], known: frozenset[str]) -> list[Legend]:
-    """Return the legends for a whole document: those with a heading, and footnotes of Markdown or web pages."""
-    found: list[Legend] = []
+    """Return the legends for all tables of a document: those with a heading, one for each column, and the footnotes.
+
+    Args:
+        lines: The lines of the document.
+        known: The marks of its tables.
+    """
+    legends: list[Legend] = []
     notes = Legend()
     for number, line in enumerate(lines):
         text = line.strip()
-        note = _MARKDOWN_NOTE.fullmatch(text) or _BACKLINK.fullmatch(text)
+        note = _MARKDOWN_NOTE.fullmatch(text) or _WEB_FOOTNOTE.fullmatch(text)
         if note:
-            notes.add(_meaningful({note["key"]: note["meaning"]}))
-        elif aside := _ASIDE.fullmatch(text):
-            notes.add(_meaningful({f"^{aside['key']}": aside["meaning"]}))
-        elif _HEAD.match(text) and not is_row(text):
-            found += _legends([text, *_listed(lines, number + 1, known)], known, is_below=True)
-    return [*_merged(found), notes]
+            notes.add(_clean_meanings({note["key"]: note["meaning"]}))
+        elif footnote := _OFFICE_FOOTNOTE.fullmatch(text):
+            notes.add(_clean_meanings({f"^{footnote['key']}": footnote["meaning"]}))
+        elif _LEGEND_HEADING.match(text) and not is_row(text):
+            legends += _parse_legends([text, *_legend_lines_below(lines, number + 1, known)], known, is_below=True)
+    return [*_merge_by_column(legends), notes]
 
 
-def _listed(lines: Sequence[str], first: int, known: frozenset[str]) -> Iterator[str]:
-    """Yield the lines of a legend below its heading."""
-    for line in lines[first : first + MOST_CODES]:
+def _legend_lines_below(lines: Sequence[str], first: int, known: frozenset[str]) -> Iterator[str]:
+    """Yield the lines of a legend below its heading, from index `first`, up to the first that explains no mark."""
+    for line in lines[first : first + MAX_CODES]:
         text = line.strip()
         if not text:
             continue
-        if is_row(text) or _HEAD.match(text) or not _entries(text, known, may_be_loose=True, is_listed=True)[1]:
+        if (
+            is_row(text)
+            or _LEGEND_HEADING.match(text)
+            or not _parse_entries(text, known, may_be_loose=True, is_listed=True)[1]
+        ):
             return
         yield text
 
 
-def _merged(legends: Sequence[Legend]) -> list[Legend]:
-    """Return one legend for each column; a mark on which two of them differ gets no meaning."""
-    found: dict[str, Legend] = {}
-    for each in legends:
-        found.setdefault(each.column.casefold(), Legend(column=each.column)).add(each.meanings)
-    return list(found.values())
+def _merge_by_column(legends: Sequence[Legend]) -> list[Legend]:
+    """Return one legend for each column; a mark on which two of the given ones differ gets the meaning ""."""
+    merged: dict[str, Legend] = {}
+    for legend in legends:
+        merged.setdefault(legend.column.casefold(), Legend(column=legend.column)).add(legend.meanings)
+    return list(merged.values())
 
 
 def table_of_codes(lines: Sequence[str], table: Sequence[MarkedRow], near: frozenset[str]) -> Legend | None:
     """Return the legend that a two-column table of codes and meanings is; None for any other table.
 
-    It is recognised by the names of its columns or by its heading; one without names explains marks of the table
-    before or after it.
+    It is recognised by the names of its columns or by its heading; one with neither if it explains marks nearby.
+
+    Args:
+        lines: The lines of the text.
+        table: The rows of the table.
+        near: The marks of the tables before and after it.
     """
     pairs: list[tuple[str, str]] = []
     names = ("", "")
     for row in table:
         cells = row.row.cells
-        if len(cells) == 1:
+        if len(cells) == 1:  # "S: Sundays", whose code is written like a column's name
             pairs.append((cells[0].column, cells[0].text))
         elif len(cells) == 2:
             names = (cells[0].column, cells[1].column)
@@ -303,24 +365,29 @@ def table_of_codes(lines: Sequence[str], table: Sequence[MarkedRow], near: froze
         else:
             return None
     if len(pairs) > 1 and not any(names) and not is_code(pairs[0][0]):
-        names = pairs.pop(0)
-    if not 0 < len(pairs) <= MOST_CODES or not all(is_code(key) for key, _ in pairs):
+        names = pairs.pop(0)  # a header that was read as a row: "Code" and "Meaning"
+    if not 0 < len(pairs) <= MAX_CODES or not all(is_code(code) for code, _ in pairs):
         return None
-    before = next((lines[number].strip() for number in range(table[0].number - 1, -1, -1) if lines[number].strip()), "")
-    heads = (before.strip("# "), table[0].row.caption.strip(" ."))
-    is_headed = any(_HEAD.fullmatch(each) for each in heads if each)
-    explains = not any(names) and len(pairs) > 1 and all(key in near for key, _ in pairs)
-    if not (names_legend(names) or is_headed or explains):
+    headings = (_last_line_before(lines, table[0].line_number).strip("# "), table[0].row.caption.strip(" ."))
+    is_headed = any(_LEGEND_HEADING.fullmatch(heading) for heading in headings if heading)
+    explains_nearby = not any(names) and len(pairs) > 1 and all(code in near for code, _ in pairs)
+    if not (names_legend(names) or is_headed or explains_nearby):
         return None
-    found = Legend(column="" if names_codes(names[0]) else names[0])
-    for key, meaning in pairs:
-        found.add(_meaningful({key: meaning}))
-    return found
+    legend = Legend(column="" if names_codes(names[0]) else names[0])
+    for code, meaning in pairs:
+        legend.add(_clean_meanings({code: meaning}))
+    return legend
 
 
-def legends_of_names(table: Sequence[MarkedRow]) -> Iterator[Legend]:
+def _last_line_before(lines: Sequence[str], index: int) -> str:
+    """Return the nearest line above an index that is not blank, stripped; "" if there is none."""
+    return next((line.strip() for line in reversed(lines[:index]) if line.strip()), "")
+
+
+def legends_in_column_names(table: Sequence[MarkedRow]) -> Iterator[Legend]:
     """Yield the legends inside names of columns: "Status (A = active, R = retired)"."""
-    for column in {cell.column: None for row in table for cell in row.row.cells}:
+    columns = dict.fromkeys(cell.column for row in table for cell in row.row.cells)
+    for column in columns:
         for inner in _IN_BRACKETS.findall(column):
-            if "=" in inner and (found := _strong(inner)):
-                yield Legend(found, column)
+            if "=" in inner and (meanings := _separated_meanings(inner)):
+                yield Legend(meanings, column)
