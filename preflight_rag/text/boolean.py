@@ -19,8 +19,8 @@ _TOKEN = re.compile(
 )
 _OPERATORS = ("AND", "OR", "NOT")
 _HELP = 'Write it like ("statins" OR "simvastatin") AND "muscle pain".'
-_DEEPEST = 50
-"""Most nested operations, by parentheses or by changing operators: a guess, far beyond what people write and below
+_MAX_DEPTH = 50
+"""Most nested operations, by parentheses or by change of operator: a guess, far beyond what people write and below
 Python's own limit of recursion."""
 
 
@@ -50,7 +50,7 @@ def parse(expression: str) -> Expression:
     Raises:
         UsageError: A parenthesis or quotation mark is not closed, an operator lacks a side, or there is no term.
     """
-    return _Parser(expression).whole()
+    return _Parser(expression).parse_all()
 
 
 def written(expression: Expression) -> str:
@@ -83,7 +83,7 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[SearchTerm]])
         """Return a part of the tree with the alternatives added."""
         if isinstance(part, Operation):
             return Operation(part.operator, tuple(expanded(inner) for inner in part.parts))
-        more = [] if part.tag else [term for term in alternatives(part.text) if not _same(term, part)]
+        more = [] if part.tag else [term for term in alternatives(part.text) if not _are_same_term(term, part)]
         return Operation("OR", (part, *more)) if more else part
 
     return written(expanded(parse(expression)))
@@ -107,7 +107,7 @@ def quoted_phrases(expression: str) -> list[str]:
     return list(phrases(parse(expression)))
 
 
-def _same(a: SearchTerm, b: SearchTerm) -> bool:
+def _are_same_term(a: SearchTerm, b: SearchTerm) -> bool:
     """Return whether two terms have the same text and tag, in any case."""
     return a.tag == b.tag and a.text.casefold() == b.text.casefold()
 
@@ -119,91 +119,99 @@ class _Parser:
         self.expression = expression
         self.tokens = list(_TOKEN.finditer(expression))
         self.kinds = [match["word"] if match["word"] in _OPERATORS else str(match.lastgroup) for match in self.tokens]
-        self.at = 0
+        self.position = 0
 
-    def whole(self) -> Expression:
+    def parse_all(self) -> Expression:
         """Return the tree of the whole expression."""
-        tree, _ = self.sequence(0)
-        if self.at < len(self.tokens):
-            raise self.wrong("closes a parenthesis that was not opened")
+        tree, _ = self.parse_sequence(0)
+        if self.position < len(self.tokens):
+            raise self.error("closes a parenthesis that was not opened")
         return tree
 
-    def wrong(self, what: str) -> UsageError:
-        """Return the error for an expression that cannot be read."""
+    def error(self, what: str) -> UsageError:
+        """Return the error for an expression that cannot be parsed, `what` completing "the search expression …"."""
         return UsageError(f"the search expression {self.expression!r} {what}", help=_HELP)
 
-    def peek(self) -> str:
-        """Return the kind of the next token: an operator, or the name of its group, or "" at the end."""
-        if self.at >= len(self.tokens):
+    def next_kind(self) -> str:
+        """Return the kind of the next token: an operator, or the name of its group in `_TOKEN`; "" at the end."""
+        if self.position >= len(self.tokens):
             return ""
-        return self.kinds[self.at]
+        return self.kinds[self.position]
 
-    def sequence(self, depth: int) -> tuple[Expression, int]:
-        """Parse operands and operators up to a closing parenthesis or the end, from left to right.
+    def parse_sequence(self, depth: int) -> tuple[Expression, int]:
+        """Parse operands and operators, from left to right, up to a closing parenthesis or the end.
+
+        Operands without an operator between them are joined by AND.
+
+        Args:
+            depth: The number of parentheses that are open.
 
         Returns:
-            The parsed expression, and its depth of nested operations.
+            The parsed expression, and the height of its tree: its number of nested operations.
         """
-        if depth > _DEEPEST:
-            raise self.wrong(f"has more than {_DEEPEST} parentheses in each other")
-        tree, height = self.operand(depth)
+        if depth > _MAX_DEPTH:
+            raise self.error(f"has more than {_MAX_DEPTH} parentheses in each other")
+        tree, height = self.parse_operand(depth)
         parts: list[Expression] = [tree]
-        last: Literal["AND", "OR", "NOT"] | None = None
-        while (kind := self.peek()) and kind != "close":
+        last_operator: Literal["AND", "OR", "NOT"] | None = None
+        while (kind := self.next_kind()) and kind != "close":
             operator: Literal["AND", "OR", "NOT"] = "AND"
             if kind in _OPERATORS:
                 operator = kind  # type: ignore[assignment]  # one of the three
-                self.at += 1
-                if operator == "AND" and self.peek() == "NOT":
+                self.position += 1
+                if operator == "AND" and self.next_kind() == "NOT":
                     operator = "NOT"
-                    self.at += 1
-            if operator != last:
-                tree = Operation(last, tuple(parts)) if last else tree
-                last = operator
+                    self.position += 1
+            if operator != last_operator:
+                # All that was parsed becomes the first operand of the new operator.
+                tree = Operation(last_operator, tuple(parts)) if last_operator else tree
+                last_operator = operator
                 if isinstance(tree, Operation) and tree.operator == operator:
                     parts = list(tree.parts)
                 else:
                     parts, height = [tree], height + 1
-            part, higher = self.operand(depth)
+            part, part_height = self.parse_operand(depth)
             parts.append(part)
-            height = max(height, higher + 1)
-            if height > _DEEPEST:
-                raise self.wrong(f"changes between AND, OR and NOT more than {_DEEPEST} times")
-        return (Operation(last, tuple(parts)) if last else tree), height
+            height = max(height, part_height + 1)
+            if height > _MAX_DEPTH:
+                raise self.error(f"changes between AND, OR and NOT more than {_MAX_DEPTH} times")
+        return (Operation(last_operator, tuple(parts)) if last_operator else tree), height
 
-    def operand(self, depth: int) -> tuple[Expression, int]:
-        """Parse a term, a phrase, or an expression in parentheses; return it with its depth."""
-        kind = self.peek()
+    def parse_operand(self, depth: int) -> tuple[Expression, int]:
+        """Parse a term, a phrase, or an expression in parentheses; return it with the height of its tree."""
+        kind = self.next_kind()
         if kind == "open":
-            self.at += 1
-            inner = self.sequence(depth + 1)
-            if self.peek() != "close":
-                raise self.wrong("opens a parenthesis that is not closed")
-            self.at += 1
+            self.position += 1
+            inner = self.parse_sequence(depth + 1)
+            if self.next_kind() != "close":
+                raise self.error("opens a parenthesis that is not closed")
+            self.position += 1
             return inner
         if kind == "end":
-            return self.phrase(), 0
+            return self.parse_phrase(), 0
         if kind == "word":
-            begin = self.at
-            while self.peek() == "word":
-                self.at += 1
-            return SearchTerm(" ".join(match["word"] for match in self.tokens[begin : self.at]), tag=self.tag()), 0
-        raise self.wrong("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
+            begin = self.position
+            while self.next_kind() == "word":
+                self.position += 1
+            return SearchTerm(
+                " ".join(match["word"] for match in self.tokens[begin : self.position]), tag=self.parse_tag()
+            ), 0
+        raise self.error("lacks a term" if kind in {"", "close", *_OPERATORS} else "has a field tag without a term")
 
-    def phrase(self) -> SearchTerm:
+    def parse_phrase(self) -> SearchTerm:
         """Parse a phrase in quotation marks, with its field tag."""
-        match = self.tokens[self.at]
+        match = self.tokens[self.position]
         if not match["end"]:
-            raise self.wrong("opens a quotation mark that is not closed")
-        self.at += 1
+            raise self.error("opens a quotation mark that is not closed")
+        self.position += 1
         text = " ".join(match["phrase"].split())
         if not text:
-            raise self.wrong("has an empty phrase")
-        return SearchTerm(text, phrase=True, tag=self.tag())
+            raise self.error("has an empty phrase")
+        return SearchTerm(text, phrase=True, tag=self.parse_tag())
 
-    def tag(self) -> str:
-        """Parse an optional field tag; return it without brackets, or ""."""
-        if self.peek() != "tag":
+    def parse_tag(self) -> str:
+        """Parse a field tag if one follows; return it without brackets, "" if none does."""
+        if self.next_kind() != "tag":
             return ""
-        self.at += 1
-        return self.tokens[self.at - 1]["tag"][1:-1].strip()
+        self.position += 1
+        return self.tokens[self.position - 1]["tag"][1:-1].strip()

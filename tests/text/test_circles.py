@@ -7,7 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from preflight_rag.text import circles
-from preflight_rag.text.circles import LONGEST_BLOCK, SPAN, TIMES, CircleDetector, before_circles, repeated_block
+from preflight_rag.text.circles import (
+    MAX_BLOCK_CHARS,
+    MIN_REPEATED_CHARS,
+    MIN_COPIES,
+    CircleDetector,
+    before_circles,
+    repeated_block,
+)
 
 PLANETS = ["Mercury", "Venus", "Earth", "Mars", "Jupiter", "Saturn", "Uranus", "Neptune"]
 LOOP = "The hottest planet is Venus [2]. "
@@ -29,9 +36,9 @@ HONEST = {
 
 def circular(text):
     """By the definition, one block after the other."""
-    longest = min(LONGEST_BLOCK, len(text) // TIMES)
+    longest = min(MAX_BLOCK_CHARS, len(text) // MIN_COPIES)
     for block in range(1, longest + 1):
-        length = max(SPAN, TIMES * block)
+        length = max(MIN_REPEATED_CHARS, MIN_COPIES * block)
         if length <= len(text):
             end = text[-length:]
             if all(end[at] == end[at + block] for at in range(length - block)):
@@ -51,13 +58,13 @@ def test_honest_repetition_is_no_circle(text):
 )
 def test_a_circle_is_noticed_soon_and_what_stood_before_is_kept(block):
     begun, detector, written = "Venus, at 464 degrees [2].\n", CircleDetector(), ""
-    for character in begun + block * (10 * SPAN // len(block) + 10):
+    for character in begun + block * (10 * MIN_REPEATED_CHARS // len(block) + 10):
         written += character
         if detector.feed(character):
             break
     else:
         pytest.fail("it was not noticed")
-    assert len(written) <= len(begun) + max(SPAN, TIMES * len(block)) + len(block) + 200
+    assert len(written) <= len(begun) + max(MIN_REPEATED_CHARS, MIN_COPIES * len(block)) + len(block) + 200
     assert before_circles(written).startswith(begun)
     assert len(before_circles(written)) <= len(begun) + len(block)
 
@@ -74,7 +81,7 @@ def test_it_is_what_its_definition_says(before, block, times, after):
 @settings(max_examples=100, deadline=None)
 @given(st.text(string.ascii_lowercase + " \n.", min_size=1, max_size=300), st.integers(3, 8))
 def test_what_is_kept_is_the_beginning_up_to_one_copy(block, times):
-    text = "Begun. " + block * max(times, SPAN // len(block) + 2)
+    text = "Begun. " + block * max(times, MIN_REPEATED_CHARS // len(block) + 2)
     kept = before_circles(text)
     assert text.startswith(kept)
     assert len(kept) <= len("Begun. ") + len(block)
