@@ -17,22 +17,23 @@ Span = tuple[int, int]
 
 _NOUN = r"(?:the )?(?:abbreviation |acronym |initialism |letters |short form |term )?"
 _SHORT_FORM = r"[\"“'‘]?(?P<short>[^\W_][\w.&/+-]{1,11})[\"”'’]?"
+_FORM = f"{_NOUN}{_SHORT_FORM}"
 _ASKS_LONG_FORM = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bwhat (?:do|does|did) {_NOUN}{_SHORT_FORM} (?:stand for|abbreviate)\b",
-        rf"\bwhat(?: is|['’]s) {_NOUN}{_SHORT_FORM} (?:short for|an? (?:abbreviation|acronym) (?:of|for)|standing for)\b",
-        rf"\bwhat(?: is|['’]s) the (?:full|long|expanded) (?:form|name|version|meaning) of {_NOUN}{_SHORT_FORM}",
+        rf"\bwhat (?:do|does|did) {_FORM} (?:stand for|abbreviate)\b",
+        rf"\bwhat(?: is|['’]s) {_FORM} (?:short for|an? (?:abbreviation|acronym) (?:of|for)|standing for)\b",
+        rf"\bwhat(?: is|['’]s) the (?:full|long|expanded) (?:form|name|version|meaning) of {_FORM}",
         rf"\b{_SHORT_FORM} (?:stands for|is short for|abbreviates) what\b",
-        rf"\b(?:spell out|write out|expand) {_NOUN}{_SHORT_FORM}",
+        rf"\b(?:spell out|write out|expand) {_FORM}",
     )
 )
 """Questions that can only be about an abbreviation, however it is written: "what does seos stand for"."""
 _ASKS_MEANING = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
-        rf"\bwhat (?:do|does|did) {_NOUN}{_SHORT_FORM} (?:mean|refer to|denote|signify)\b",
-        rf"\bwhat(?: is|['’]s) (?:the meaning of|meant by) {_NOUN}{_SHORT_FORM}\W*$",
+        rf"\bwhat (?:do|does|did) {_FORM} (?:mean|refer to|denote|signify)\b",
+        rf"\bwhat(?: is|['’]s) (?:the meaning of|meant by) {_FORM}\W*$",
         rf"\bwhat(?: is|['’]s) the (?:abbreviation|acronym|initialism) {_SHORT_FORM}\W*$",
     )
 )

@@ -1,8 +1,8 @@
 """Detection of repetition in a text that is being written: its end consists of copies of one block.
 
 Small models may get stuck and repeat the same words to their limit. The criterion is exact: the text ends with at least
-`MIN_COPIES` consecutive copies of one block, together at least `MIN_REPEATED_CHARS` characters long. Lists, tables and relations of many
-contexts, whose lines differ in a number or a name, are not affected.
+`MIN_COPIES` consecutive copies of one block, together at least `MIN_REPEATED_CHARS` characters long. Lists, tables and
+relations of many contexts, whose lines differ in a number or a name, are not affected.
 """
 
 from __future__ import annotations
