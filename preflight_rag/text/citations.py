@@ -27,10 +27,10 @@ MARKS = re.compile(r"(?<!\s)\s*\[\d{1,6}\](?:\s*+\[\d{1,6}\])*|\[\d{1,6}\](?:\s*
 JOINT_MARK = re.compile(r"\[(\s*\d{1,6}(?:\s*[,;]\s*\d{1,6}|\s*[-–]\s*\d{1,6})*\s*)\]")
 """A mark with one or several numbers, as models write them."""
 MOST_IN_RANGE = 100
-"""Numbers that `[2-4]` may stand for; in a longer range, as `[1990-2020]`, only the ends are marks."""
-FRAGMENT = 4
-"""A clause of fewer words between two marks is read together with the sentence's text before it (a guess)."""
-_MARKS = 400
+"""Most numbers that `[2-4]` may stand for; in a longer range, such as `[1990-2020]`, only the ends are marks."""
+MIN_CLAUSE_WORDS = 4
+"""A clause of fewer words between two marks is joined with the statement before it; a guess."""
+_MAX_MARKS_CHARS = 400
 """Longest run of marks with the end of the sentence before them, in characters; a guess."""
 _MARKUP = re.compile(r"^[\s>#*•-]+|^\d+[.)]\s+|\*\*|__|`")
 
@@ -68,42 +68,53 @@ class Claim:
 
 
 def claims(text: str) -> list[Claim]:
-    """Return an answer's statements: for each run of citation marks, the sentence or clause before it."""
-    found: list[Claim] = []
-    at = 0
+    """Return an answer's statements: for each run of citation marks, the sentence or clause before it.
+
+    Marks without words before them are added to the statement before; what no mark follows is left out.
+    """
+    statements: list[Claim] = []
+    last_end = 0
     for run in MARKS.finditer(text):
-        before, numbers = text[at : run.start()], tuple(cited_numbers(run[0]))
-        # A bracket or a dash alone is a sentence to the splitter, and no statement.
-        spans = [span for span in sentence_spans(before) if any(map(str.isalnum, before[slice(*span)]))]
-        if spans:
-            statement = _MARKUP.sub("", before[slice(*spans[-1])]).strip(" .;,\n")
-            if (
-                found
-                and len(statement.split()) < FRAGMENT
-                and _continues_sentence(text[max(0, at - _MARKS) : at], before)
-            ):
-                statement = f"{found[-1].text} {statement}"
-            found.append(Claim(statement, numbers))
-        elif found:
-            found[-1] = replace(found[-1], citations=tuple(dict.fromkeys((*found[-1].citations, *numbers))))
-        at = run.end()
-    return found
+        before, numbers = text[last_end : run.start()], tuple(cited_numbers(run[0]))
+        sentences = [before[start:end] for start, end in sentence_spans(before)]
+        # To the splitter, a bracket or a dash alone is a sentence; it is no statement.
+        sentences = [sentence for sentence in sentences if any(map(str.isalnum, sentence))]
+        if sentences:
+            statement = _MARKUP.sub("", sentences[-1]).strip(" .;,\n")
+            is_short = len(statement.split()) < MIN_CLAUSE_WORDS
+            text_before = text[max(0, last_end - _MAX_MARKS_CHARS) : last_end]
+            if statements and is_short and _continues_sentence(text_before, before):
+                statement = f"{statements[-1].text} {statement}"
+            statements.append(Claim(statement, numbers))
+        elif statements:
+            last = statements[-1]
+            statements[-1] = replace(last, citations=tuple(dict.fromkeys((*last.citations, *numbers))))
+        last_end = run.end()
+    return statements
 
 
 def _continues_sentence(before: str, clause: str) -> bool:
-    """Return whether a clause after marks belongs to the sentence in which they are."""
-    ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
-    return not ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
+    """Return whether a clause after citation marks goes on with the sentence in which they are.
+
+    Args:
+        before: The text before the clause, up to the end of the marks.
+        clause: The text behind the marks.
+    """
+    is_ended = without_marks(before).rstrip().endswith((".", "!", "?", ":"))
+    return not is_ended and "\n" not in clause and clause.lstrip()[:1] not in ".!?;"
 
 
 def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
-    """Return the statements of an answer; with several groups, each group's answer is introduced by its entity."""
-    by_group = []
+    """Return the statements of an answer: of its groups with citations, each introduced by its entity, else of its text.
+
+    "Springfield (Illinois): It has 114,000 inhabitants" is the statement of a group.
+    """
+    statements = []
     for group in groups:
         if group.citations:
-            about = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
-            by_group.append(Claim(f"{about}: {group.answer}" if about else group.answer, group.citations))
-    return by_group or claims(text)
+            entity = f"{group.entity} ({group.descriptor})" if group.descriptor else group.entity
+            statements.append(Claim(f"{entity}: {group.answer}" if entity else group.answer, group.citations))
+    return statements or claims(text)
 
 
 def renumbered(text: str) -> tuple[str, dict[int, int]]:
@@ -123,39 +134,44 @@ def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
     For a draft without marks, return whether any passage contains its text.
     """
     ranks = cited_ranks(draft.text, ())
-    if not ranks:
-        bodies = list(texts.values())
-        return any(strongest(draft.text[slice(*span)], bodies) is not None for span in sentence_spans(draft.text))
-    return any(_spans(rank, draft.text, draft.quotes, texts[rank]) for rank in ranks if rank in texts)
+    if ranks:
+        return any(_supporting_spans(rank, draft.text, draft.quotes, texts[rank]) for rank in ranks if rank in texts)
+    bodies = list(texts.values())
+    sentences = [draft.text[start:end] for start, end in sentence_spans(draft.text)]
+    return any(strongest(sentence, bodies) is not None for sentence in sentences)
 
 
 def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[str]]:
-    """Return a text with citations; if it cites nothing, each sentence gets the passage that supports it.
+    """Return a text with citation marks; if it cites nothing, each sentence gets the mark of a passage that supports it.
 
     Returns:
-        The text, and a note that its citations are not the reader's own.
+        The text, and a list with the note that its citations are not the reader's own; the unchanged text and [] if
+        it has citations, or there are no passages.
     """
     if MARK.search(text) or not passages:
         return text, []
     ranks = list(passages)
     bodies = [passages[rank].text for rank in ranks]
-    out, at, matched = "", 0, False
+    marked_text, last_end, is_matched = "", 0, False
     for start, end in sentence_spans(text):
         sentence = text[start:end].rstrip()
         best = strongest(sentence, bodies)
         mark = "" if best is None else f" [{ranks[best]}]"
-        matched = matched or bool(mark)
-        cut = start + len(sentence.rstrip(".!?"))
-        out += text[at:cut] + mark + text[cut:end]
-        at = end
-    how = "its citations were matched by their words" if matched else "no passage matches it"
-    return out + text[at:], [f"the reply cites nothing; {how}"]
+        is_matched = is_matched or bool(mark)
+        mark_offset = start + len(sentence.rstrip(".!?"))  # a mark stands before the full stop
+        marked_text += text[last_end:mark_offset] + mark + text[mark_offset:end]
+        last_end = end
+    how = "its citations were matched by their words" if is_matched else "no passage matches it"
+    return marked_text + text[last_end:], [f"the reply cites nothing; {how}"]
 
 
 def find_citation(
     n: int, rank: int, text: str, quotes: Sequence[tuple[int, str]], passages: Mapping[int, Passage]
 ) -> Citation:
-    """Return the citation of one passage: of its quotes, else of the statements citing it, the first that is located.
+    """Return the citation of one passage, with the passage's own words that support the answer.
+
+    These are the first of the passage's quotes that is found in it, else the first such statement. If nothing is found,
+    the citation is marked as not verified and contains the first quote, or statement, as it was given.
 
     Args:
         n: The citation's number in the finished answer.
@@ -165,13 +181,13 @@ def find_citation(
         passages: The passages that the reader was given, by rank.
     """
     passage = passages.get(rank)
-    own = [quote for number, quote in quotes if number == rank]
-    unverified = (own or statements_citing(text, rank) or [""])[0]
+    quotes_of_passage = [quote for number, quote in quotes if number == rank]
+    unverified = (quotes_of_passage or statements_citing(text, rank) or [""])[0]
     if passage is None:
         return unknown_citation(n, unverified)
-    span = next(iter(_spans(rank, text, quotes, passage.text)), None)
-    statement = words(" ".join(statements_citing(text, rank)) or unverified)
-    start, end = trim_quote(passage.text, *span, statement) if span else (0, 0)
+    span = next(iter(_supporting_spans(rank, text, quotes, passage.text)), None)
+    statement_terms = words(" ".join(statements_citing(text, rank)) or unverified)
+    start, end = trim_quote(passage.text, *span, statement_terms) if span else (0, 0)
     return Citation(
         n=n,
         passage_id=passage.id,
@@ -189,11 +205,14 @@ def find_citation(
     )
 
 
-def _spans(rank: int, text: str, quotes: Sequence[tuple[int, str]], passage: str) -> list[tuple[int, int]]:
-    """Return the spans of a passage that support the text citing it: located quotes first, then statements."""
-    found = [locate(quote, passage) for number, quote in quotes if number == rank]
-    found += [support(statement, passage) for statement in statements_citing(text, rank)]
-    return [span for span in found if span]
+def _supporting_spans(rank: int, text: str, quotes: Sequence[tuple[int, str]], passage: str) -> list[tuple[int, int]]:
+    """Return the spans of a passage that support the text citing it by its rank: of quotes first, then of statements.
+
+    Quotes and statements that are not found in the passage are left out.
+    """
+    spans = [locate(quote, passage) for number, quote in quotes if number == rank]
+    spans += [support(statement, passage) for statement in statements_citing(text, rank)]
+    return [span for span in spans if span]
 
 
 def unknown_citation(n: int, quote: str = "") -> Citation:
@@ -208,9 +227,9 @@ def statements_citing(text: str, rank: int) -> list[str]:
     return [claim.text for claim in claims(text) if rank in claim.citations]
 
 
-_EMPHASIS = re.compile(r"(?<![\w*/.\\])\*{1,3}(?=[^\s*])([^*\n]{1,500}+)(?<=[^\s*])\*{1,3}(?![\w*/.])")
-_OPENS, _CLOSES = re.compile(r"(?<!\\)\*(?=\S)"), re.compile(r"(?<=[^\s\\])\*")
-"""Asterisks that Markdown may take for the begin and the end of emphasis."""
+_EMPHASIZED = re.compile(r"(?<![\w*/.\\])\*{1,3}(?=[^\s*])([^*\n]{1,500}+)(?<=[^\s*])\*{1,3}(?![\w*/.])")
+_EMPHASIS_START, _EMPHASIS_END = re.compile(r"(?<!\\)\*(?=\S)"), re.compile(r"(?<=[^\s\\])\*")
+"""Asterisks that Markdown may take for the beginning and the end of emphasis."""
 _DUNDER = re.compile(r"(?<![\w\\])__(?=\w)|(?<=\w)__(?!\w)")
 """The underscores of "__init__", which Markdown would take for emphasis."""
 
@@ -218,39 +237,41 @@ _DUNDER = re.compile(r"(?<![\w\\])__(?=\w)|(?<=\w)__(?!\w)")
 def plain(text: str) -> str:
     """Return a text on one line without citation marks and emphasis, for use in a line of Markdown.
 
-    Other asterisks stay, with a backslash where Markdown would take two of them for emphasis.
+    Other asterisks stay, all with a backslash if Markdown would take two of them for emphasis.
     """
-    line = _DUNDER.sub(r"\\_\\_", " ".join(_EMPHASIS.sub(r"\1", MARK.sub("", text)).split()))
-    opened = _OPENS.search(line)
-    return line.replace("*", "\\*") if opened and _CLOSES.search(line, opened.end()) else line
+    without_emphasis = _EMPHASIZED.sub(r"\1", MARK.sub("", text))
+    line = _DUNDER.sub(r"\\_\\_", " ".join(without_emphasis.split()))
+    start = _EMPHASIS_START.search(line)
+    return line.replace("*", "\\*") if start and _EMPHASIS_END.search(line, start.end()) else line
 
 
 EARLIER_MAIL = "From an earlier message, quoted there"
-"""Stands before what a mail quotes without a name."""
-_SINGLE_MARKS = str.maketrans("“”", "‘’")
+"""Shown before words that a mail quotes from another one without naming its writer."""
+_TO_SINGLE_QUOTES = str.maketrans("“”", "‘’")
 
 
 def quoted(n: int, quote: str) -> str:
-    """Return a quote as a paragraph with its citation mark; quotation marks inside it become single ones.
+    """Return a quote as a paragraph with its citation mark, “…” [n]; quotation marks inside it become single ones.
 
-    Who wrote what a mail quotes is no part of the words, and stands before them.
+    If the words are what a mail quotes from another one, their writer is named before them: "Ana wrote: “…” [n]".
     """
     speaker, spoken = speaker_and_words(plain(quote))
-    marked = f"“{spoken.translate(_SINGLE_MARKS)}” [{n}]"
+    marked = f"“{spoken.translate(_TO_SINGLE_QUOTES)}” [{n}]"
     return f"{speaker}: {marked}" if speaker else marked
 
 
 def speaker_and_words(quote: str) -> tuple[str, str]:
-    """Return whose words a quote is, if it is what a mail quotes from another one, and the words alone.
+    """Return who wrote the words that a mail quotes from another one, and these words alone.
 
-    Args:
-        quote: A quote on one line: "Ana Roth wrote: The kiln is hot."
+    "Ana Roth wrote: The kiln is hot." gives ("Ana Roth wrote", "The kiln is hot."); any other quote gives "" and itself.
     """
-    writer, spoken = writer_and_words(quote)
-    return (EARLIER_MAIL if writer == UNKNOWN_WRITER else writer and f"{writer} wrote"), spoken
+    writer, quoted_words = writer_and_words(quote)
+    if writer == UNKNOWN_WRITER:
+        return EARLIER_MAIL, quoted_words
+    return f"{writer} wrote" if writer else "", quoted_words
 
 
 def labelled(entity: str, descriptor: str | None) -> str:
-    """Return a name with its disambiguating descriptor."""
+    """Return a name with its disambiguating descriptor in brackets, unless the name contains it."""
     entity, descriptor = plain(entity), plain(descriptor or "")
     return f"{entity} ({descriptor})" if descriptor and descriptor.casefold() not in entity.casefold() else entity

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 
 from preflight_rag.state.reading import Rewrite
 from preflight_rag.text.boolean import Operation, parse
@@ -35,20 +35,22 @@ _QUESTION = (
     r"(?:(?:what|which|who|whose|whom)\b"
     rf"|(?:how|why|when|where)\s++(?:(?:much|many|often|long|well|far)|{_AUXILIARY})\b)"
 )
-_ASKS = re.compile(rf"(?:(?:in|of|for|at|on|with|from|by|to)\s+)?(?:{_QUESTION}|{_AUXILIARY}\b)", re.IGNORECASE)
-_AND_ASKS = re.compile(
+_QUESTION_START = re.compile(
+    rf"(?:(?:in|of|for|at|on|with|from|by|to)\s+)?(?:{_QUESTION}|{_AUXILIARY}\b)", re.IGNORECASE
+)
+_BETWEEN_QUESTIONS = re.compile(
     rf"(?:,|(?<![\s,]))\s++(?:and|or|but)\s++(?:also\s++)?(?={_QUESTION})|;\s++(?={_QUESTION})", re.IGNORECASE
 )
-_NUMBERED = re.compile(r"(?:(?<=\s)|^)\(?(?:\d|[a-e]|i{1,3}|iv)[.)]\s+")
-_POINTER = re.compile(r"\b(it|they|them|this|these|those|its|their)\b(?!\s+(?:that|to)\b)", re.IGNORECASE)
-_INCOMPLETE = re.compile(
+_PART_NUMBER = re.compile(r"(?:(?<=\s)|^)\(?(?:\d|[a-e]|i{1,3}|iv)[.)]\s+")
+_PRONOUN = re.compile(r"\b(it|they|them|this|these|those|its|their)\b(?!\s+(?:that|to)\b)", re.IGNORECASE)
+_ATTRIBUTE_AT_END = re.compile(
     r"\bthe (?:\w+ )?(?:symptoms?|signs?|causes?|treatments?|therap(?:y|ies)|prognosis|diagnosis|dos(?:e|es|age)"
     r"|side effects?|adverse effects?|risk factors?|risks?|complications?|mechanisms?|prevalence|incidence|functions?"
     r"|roles?|benefits?|advantages?|disadvantages?|costs?|prices?|alternatives?|indications?|contraindications?)$",
     re.IGNORECASE,
 )
-_CODE = re.compile(r"\d|[A-Z]{2}|[a-z][A-Z]")
-_MARK = "\ue000"
+_CODE_OR_ABBREVIATION = re.compile(r"\d|[A-Z]{2}|[a-z][A-Z]")
+_PLACEHOLDER = "\ue000"
 """Replaces, with a number, a multi-word term while the rest of the question is split."""
 
 _VERBS = frozenset(
@@ -86,7 +88,7 @@ _VERBS = frozenset(
 """Verbs of questions, without forms that are nouns as often: "smoking", "drinking", "test", "live"."""
 _VERBS_OF_SUBJECTS = frozenset({"slow", "delay", "ease", "reverse", "raise", "boost"})
 """Words that are verbs after a subject ("does metformin slow ageing"), else adjectives or nouns ("slow heart rate")."""
-_DOES = re.compile(r"(?:do|does|did|can|could|will|would|may|might|should) ", re.IGNORECASE)
+_AUXILIARY_BEFORE_SUBJECT = re.compile(r"(?:do|does|did|can|could|will|would|may|might|should) ", re.IGNORECASE)
 _FILLERS = frozenset(
     re.findall(
         r"\w+",
@@ -111,7 +113,7 @@ _PREDICATES = frozenset(
 )
 """Predicates that follow a noun ("are statins safe"); before a noun they are part of a name ("lower back")."""
 _JUDGEMENTS = _PREDICATES - {"lower", "higher", "long", "hereditary", "painful", "permanent", "reversible"}
-_GENERAL = frozenset(
+_GENERAL_WORDS = frozenset(
     re.findall(
         r"\w+",
         """role roles effect effects efficacy effectiveness mechanism mechanisms type types number numbers
@@ -121,7 +123,7 @@ _GENERAL = frozenset(
     )
 )
 """Words that are common in questions; removed from the beginning and the end of a run."""
-_DEPENDENT = _GENERAL | frozenset(
+_ATTRIBUTES = _GENERAL_WORDS | frozenset(
     re.findall(
         r"\w+",
         """symptom symptoms sign signs warning treatment treatments therapy therapies diagnosis prognosis dose doses
@@ -131,8 +133,8 @@ _DEPENDENT = _GENERAL | frozenset(
     alternative alternatives requirements year years month months week weeks day days""",
     )
 )
-"""Words for an attribute of something else, such as its symptoms."""
-_GROUPS = frozenset(
+"""Words for an attribute of a subject, such as its symptoms."""
+_GROUPS_OF_PEOPLE = frozenset(
     re.findall(
         r"\w+",
         """patient patients people person women woman men man child children kids infants infant babies baby newborns
@@ -151,13 +153,15 @@ _QUALITIES = frozenset(
 )
 """Qualities (severity, duration, route) that narrow a concept down if they precede it; without "acute", "chronic" and
 "primary", which are part of many names of diseases."""
-_MODIFIERS = _DEPENDENT | _GROUPS | _QUALITIES
-_GRADED = frozenset({"stage", "grade", "phase", "class"})
+_MODIFIERS = _ATTRIBUTES | _GROUPS_OF_PEOPLE | _QUALITIES
+_GRADE_NOUNS = frozenset({"stage", "grade", "phase", "class"})
 _GRADE = re.compile(r"(?:\d+|[IVX]+|[ivx]+)[abcABC]?")
-_HOW = frozenset({"long", "much", "many", "often", "far", "old", "soon", "well", "bad", "good", "quickly", "serious"})
-QUESTION_WORDS = _VERBS | _FILLERS | _HOW | {"kind", "large", "sort", "tall"}
+_WORDS_AFTER_HOW = frozenset(
+    {"long", "much", "many", "often", "far", "old", "soon", "well", "bad", "good", "quickly", "serious"}
+)
+QUESTION_WORDS = _VERBS | _FILLERS | _WORDS_AFTER_HOW | {"kind", "large", "sort", "tall"}
 """Words that ask or describe the action: a document that answers "how many took part" need not contain them."""
-_AGENTS = frozenset({"it", "they", "that", "which", "you", "to"})
+_WORDS_BEFORE_VERB = frozenset({"it", "they", "that", "which", "you", "to"})
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 
 
@@ -174,61 +178,70 @@ def key_concepts(question: str, *, terms: Collection[str] = (), frequency: Frequ
         terms: Multi-word terms in the question, such as `Mesh.stretches` finds.
         frequency: Returns how many passages of the library match an expression.
     """
-    rest, whole = _without_terms(question, terms)
+    text_with_placeholders, fixed_terms = _replace_terms(question, terms)
     phrases = []
-    for run in _runs(rest):
-        for phrase in _phrases(run):
-            phrases.append(_without_genitive(" ".join(phrase)))
-    found = [whole[int(phrase[1:])] if phrase.startswith(_MARK) else phrase for phrase in phrases]
-    everything = [*(text for text in whole if text not in found), *found]
-    concepts = list({text.casefold(): text for text in reversed(everything)}.values())[::-1]
-    if any(not _is_general(text.split()) for text in concepts):
-        concepts = [text for text in concepts if not _is_general(text.split())]
-    counts = {text: frequency(_term(text)) for text in concepts} if frequency else {}
-    known = {term.casefold() for term in terms}
+    for run in _split_into_runs(text_with_placeholders):
+        for tokens in _split_run_into_concepts(run):
+            phrase = _without_genitive(" ".join(tokens))
+            phrases.append(fixed_terms[int(phrase[1:])] if phrase.startswith(_PLACEHOLDER) else phrase)
+    quoted = [term for term in fixed_terms if term not in phrases]
+    # Of phrases that differ in case only, the first one stays.
+    concepts = list({phrase.casefold(): phrase for phrase in reversed([*quoted, *phrases])}.values())[::-1]
+    specific = [concept for concept in concepts if not _has_only_general_words(concept.split())]
+    concepts = specific or concepts
+    counts = {concept: frequency(_search_term(concept)) for concept in concepts} if frequency else {}
+    known_terms = {term.casefold() for term in terms}
 
-    def importance(text: str) -> tuple[float, ...]:
-        """Return the sort key of a phrase; the smallest is the most important."""
-        rank, count = _rank(text.split(), text in whole), counts.get(text, 0)
-        if _is_modifier(text):
+    def sort_key(concept: str) -> tuple[float, ...]:
+        """Return the sort key of a concept; that of the most important one is the smallest."""
+        rank, count = _importance_rank(concept.split(), concept in fixed_terms), counts.get(concept, 0)
+        if _is_modifier(concept):
             return (1, -count)
-        named = text.casefold() in known
+        is_unknown_term = concept.casefold() not in known_terms
         if not counts:
-            return (0, not named, rank)
-        return (0, not named, count == 0 and rank > 0, count, rank)
+            return (0, is_unknown_term, rank)
+        is_not_in_library = count == 0 and rank > 0
+        return (0, is_unknown_term, is_not_in_library, count, rank)
 
-    return tuple(sorted(concepts, key=importance)[:MOST_CONCEPTS])
+    return tuple(sorted(concepts, key=sort_key)[:MOST_CONCEPTS])
 
 
-def _without_terms(question: str, terms: Collection[str]) -> tuple[str, list[str]]:
-    """Return the question with placeholders for multi-word terms, and the terms; quoted phrases come first."""
-    question = question.replace(_MARK, " ")
-    whole = [" ".join(text.split()) for text in _QUOTED.findall(question)]
-    rest = _QUOTED.sub(" , ", question)
+def _replace_terms(question: str, terms: Collection[str]) -> tuple[str, list[str]]:
+    """Return a question with its multi-word terms replaced by placeholders with their index, and the list of these.
+
+    The list begins with the phrases in quotation marks, which get no placeholder; modifiers stay in the question.
+    """
+    question = question.replace(_PLACEHOLDER, " ")
+    fixed_terms = [" ".join(text.split()) for text in _QUOTED.findall(question)]
+    text = _QUOTED.sub(" , ", question)
     for term in sorted((term for term in terms if " " in term), key=len, reverse=True):
         if not _is_modifier(term):
-            rest, count = re.subn(rf"(?<!\w){re.escape(term)}(?!\w)", f" , {_MARK}{len(whole)} , ", rest)
-            whole += [term] * bool(count)
-    return rest, whole
+            placeholder = f" , {_PLACEHOLDER}{len(fixed_terms)} , "
+            text, count = re.subn(rf"(?<!\w){re.escape(term)}(?!\w)", placeholder, text)
+            if count:
+                fixed_terms.append(term)
+    return text, fixed_terms
 
 
 def subquestions(question: str) -> tuple[str, ...]:
-    """Return the parts of a question, with pronouns replaced by the subject that they refer to.
+    """Return the questions of which a question consists, with pronouns replaced by the subject that they refer to.
 
-    Empty if there is one part.
+    () if it has one part, too many, a part that asks nothing, or one whose subject is unknown.
     """
-    lead, parts = _parts(" ".join(question.split()))
+    introduction, parts = _split_question(" ".join(question.split()))
     parts = [part.strip(" ,;.?!") for part in parts]
     parts = [part for part in parts if part]
-    if not 1 < len(parts) <= MOST_PARTS or not all(_ASKS.match(part) for part in parts):
+    if not 1 < len(parts) <= MOST_PARTS or not all(_QUESTION_START.match(part) for part in parts):
         return ()
-    subject = _subject(lead) if lead else _subject(parts[0])
+    subject = _subject_of_part(introduction or parts[0])
     if not subject:
         return ()
-    whole = [_with_subject(part, subject) if at or lead else part for at, part in enumerate(parts)]
-    if not all(_subject(part) for part in whole):
+    # Without an introduction, the first part names the subject itself.
+    first = _with_subject(parts[0], subject) if introduction else parts[0]
+    complete = [first, *(_with_subject(part, subject) for part in parts[1:])]
+    if not all(_subject_of_part(part) for part in complete):
         return ()
-    return tuple(f"{part[0].upper()}{part[1:]}?" for part in whole)
+    return tuple(f"{part[0].upper()}{part[1:]}?" for part in complete)
 
 
 def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tuple[str, ...]:
@@ -245,23 +258,25 @@ def expressions(concepts: Sequence[str], *, terms: Collection[str] = ()) -> tupl
         terms: Those concepts that are one term, according to a thesaurus, a model or the question's own quotation
             marks.
     """
-    single = {term.casefold() for term in terms}
-    written = {text: _term(text, one_term=text.casefold() in single) for text in concepts}
-    core = list(dict.fromkeys(written[text] for text in concepts if written[text] and not _is_modifier(text)))
-    modifiers = [written[text] for text in concepts if written[text] and _is_modifier(text)]
+    single_terms = {term.casefold() for term in terms}
+    core: list[str] = []
+    modifiers: list[str] = []
+    for concept in concepts:
+        if search_term := _search_term(concept, one_term=concept.casefold() in single_terms):
+            (modifiers if _is_modifier(concept) else core).append(search_term)
+    core, modifiers = list(dict.fromkeys(core)), list(dict.fromkeys(modifiers))
     if not core:
-        core, modifiers = list(dict.fromkeys(modifiers)), []
-    every = list(dict.fromkeys([*core, *modifiers]))
-    ladder = [" AND ".join(every[:count]) for count in range(len(every), max(len(core), 1) - 1, -1)]
-    for alternatives in range(2, len(core) + 1):
-        either = " OR ".join(core[-alternatives:])
-        needed = core[:-alternatives]
-        ladder.append(" AND ".join([*needed, f"({either})"]) if needed else either)
+        core, modifiers = modifiers, []
+    all_terms = list(dict.fromkeys([*core, *modifiers]))
+    ladder = [" AND ".join(all_terms[:count]) for count in range(len(all_terms), max(len(core), 1) - 1, -1)]
+    for number in range(2, len(core) + 1):
+        required, alternatives = core[:-number], " OR ".join(core[-number:])
+        ladder.append(" AND ".join([*required, f"({alternatives})"]) if required else alternatives)
     return tuple(dict.fromkeys(rung for rung in ladder if rung))
 
 
 def relaxed(ladder: Sequence[str], concepts: Sequence[str], terms: Collection[str] = ()) -> tuple[str, ...]:
-    """Return a given ladder, completed by an OR of the concepts unless its last rung is one.
+    """Return a ladder of search expressions, completed by an OR of the concepts unless its last rung is an OR.
 
     Raises:
         UsageError: The last rung cannot be read.
@@ -279,65 +294,85 @@ def rewrite_by_rules(
     terms: Collection[str] = (),
     frequency: Frequency | None = None,
 ) -> Rewrite:
-    """Return the rewrite of a standalone question by rules.
+    """Return the rewrite of a standalone question by rules: its parts, key concepts and search expressions.
 
-    `terms` and `frequency` as in `key_concepts`.
+    `corrections` are the spelling corrections that were made, as (as written, corrected); `terms` and `frequency` are
+    as in `key_concepts`.
     """
     concepts = key_concepts(question, terms=terms, frequency=frequency)
-    single = [*(" ".join(text.split()) for text in _QUOTED.findall(question)), *terms]
-    ladder = expressions(concepts, terms=single)
+    quoted_phrases = [" ".join(text.split()) for text in _QUOTED.findall(question)]
+    ladder = expressions(concepts, terms=[*quoted_phrases, *terms])
     return Rewrite(question, subquestions(question), concepts, ladder, tuple(corrections), "rules")
 
 
-def _term(concept: str, *, one_term: bool = False) -> str:
-    """Return a concept for an expression: in quotation marks if it is one term, else with its words in parentheses."""
-    text = " ".join(re.sub(r"[\"“”\[\]()/:,;*]", " ", concept).split())
-    text = " ".join(word.lower() if word in _OPERATORS else word for word in text.split())
-    return text if " " not in text else f'"{text}"' if one_term else f"({text})"
+def _search_term(concept: str, *, one_term: bool = False) -> str:
+    """Return a concept for a search expression, without the signs and operators of its syntax.
+
+    Several words are in quotation marks if they are one term, else in parentheses.
+    """
+    tokens = re.sub(r"[\"“”\[\]()/:,;*]", " ", concept).split()
+    text = " ".join(token.lower() if token in _OPERATORS else token for token in tokens)
+    if " " not in text:
+        return text
+    return f'"{text}"' if one_term else f"({text})"
 
 
-def _runs(text: str) -> list[list[str]]:
-    """Return the runs of words between stop words, verbs, fillers and punctuation."""
+def _split_into_runs(text: str) -> list[list[str]]:
+    """Return the runs of words between stop words, verbs, fillers and punctuation, as lists of tokens."""
     runs: list[list[str]] = [[]]
-    before = ""
+    previous = ""
     for token in _TOKEN.findall(text):
         lower = token.casefold()
-        capital = token.isupper() and len(token) > 1 and not text.isupper() and token not in _OPERATORS
-        # "what's", "I'm", "doesn't": the part before the apostrophe decides.
-        stem = re.split("['’]", lower)[0]
-        no_subject = lower in _VERBS or stem in STOP_WORDS or stem in _FILLERS or (before == "how" and lower in _HOW)
-        # In "how to lower fever" it is a verb, in "lower back" not.
-        no_subject = no_subject or (lower == "lower" and before in _AGENTS)
-        no_subject = no_subject or (lower in _VERBS_OF_SUBJECTS and bool(runs[-1]) and _DOES.match(text) is not None)
+        is_word = token[0].isalnum() or token[0] == _PLACEHOLDER
+        is_abbreviation = token.isupper() and len(token) > 1 and not text.isupper() and token not in _OPERATORS
         # In "type I diabetes" and "stage I" the I is a number, not the user.
-        numeral = lower == "i" and token.isupper() and before in _GRADED | {"type", "factor"}
-        if not (token[0].isalnum() or token[0] == _MARK) or (no_subject and not (capital or numeral)):
-            runs.append([])
-        else:
+        is_numeral = token == "I" and previous in _GRADE_NOUNS | {"type", "factor"}
+        is_content = not _is_function_word(lower, previous)
+        if lower in _VERBS_OF_SUBJECTS and runs[-1] and _AUXILIARY_BEFORE_SUBJECT.match(text):
+            is_content = False
+        if is_word and (is_content or is_abbreviation or is_numeral):
             runs[-1].append(token)
-        before = lower
+        else:
+            runs.append([])
+        previous = lower
     return [run for run in runs if run]
 
 
-def _phrases(run: list[str]) -> list[list[str]]:
-    """Return the concepts of a run: grades ("stage 4"), qualities before a noun, the noun phrase, its complement."""
-    for at, token in enumerate(run[:-1]):
-        if token.casefold() in _GRADED and _GRADE.fullmatch(run[at + 1]):
-            return [*_phrases(run[:at]), run[at : at + 2], *_phrases(run[at + 2 :])]
+def _is_function_word(word: str, previous: str) -> bool:
+    """Return whether a word, given in lower case with the word before it, is a stop word, a verb or a filler."""
+    # "what's", "I'm", "doesn't": the part before the apostrophe decides.
+    stem = re.split("['’]", word)[0]
+    if word in _VERBS or stem in STOP_WORDS or stem in _FILLERS or (previous == "how" and word in _WORDS_AFTER_HOW):
+        return True
+    # In "how to lower fever" it is a verb, in "lower back" it is not.
+    return word == "lower" and previous in _WORDS_BEFORE_VERB
+
+
+def _split_run_into_concepts(run: list[str]) -> list[list[str]]:
+    """Return the concepts in a run of words, as lists of tokens, without predicates and general words at its ends.
+
+    Grades ("stage 4"), qualities before a noun ("severe") and groups of people ("children") are concepts of their own;
+    the other words are one. [] if nothing but predicates, numbers or single letters is left.
+    """
+    for index, (token, following) in enumerate(pairwise(run)):
+        if token.casefold() in _GRADE_NOUNS and _GRADE.fullmatch(following):
+            before, behind = run[:index], run[index + 2 :]
+            return [*_split_run_into_concepts(before), [token, following], *_split_run_into_concepts(behind)]
     while run[1:] and run[-1].casefold() in _PREDICATES:
         run = run[:-1]
-    while run[1:] and _is_general(run[-1:]) and not _only_modifiers(run[:-1]):
+    while run[1:] and _has_only_general_words(run[-1:]) and not _are_only_modifiers(run[:-1]):
         run = run[:-1]
     if len(run) == 1 and run[0].casefold() in _PREDICATES:
         return []
-    while run[1:] and not _GRADE.fullmatch(run[1]) and (_is_general(run[:1]) or run[0].casefold() in _JUDGEMENTS):
+    while run[1:] and not _GRADE.fullmatch(run[1]):
+        if not (_has_only_general_words(run[:1]) or run[0].casefold() in _JUDGEMENTS):
+            break
         run = run[1:]
-    if not run or _only_modifiers(run):
-        return [run] if any(not token.isdigit() and len(token) > 1 for token in run) else []
-    if run[0].casefold() in _QUALITIES:
-        return [run[:1], *_phrases(run[1:])]
-    if run[-1].casefold() in _GROUPS:
-        return [*_phrases(run[:-1]), run[-1:]]
+    if run and not _are_only_modifiers(run):
+        if run[0].casefold() in _QUALITIES:
+            return [run[:1], *_split_run_into_concepts(run[1:])]
+        if run[-1].casefold() in _GROUPS_OF_PEOPLE:
+            return [*_split_run_into_concepts(run[:-1]), run[-1:]]
     return [run] if any(not token.isdigit() and len(token) > 1 for token in run) else []
 
 
@@ -346,32 +381,35 @@ def _without_genitive(phrase: str) -> str:
     return re.sub("['’]s$", "", phrase)
 
 
-def _folded(run: Sequence[str]) -> list[str]:
-    """Return the tokens of a text in lower case."""
+def _casefolded(run: Sequence[str]) -> list[str]:
+    """Return tokens in lower case."""
     return [token.casefold() for token in run]
 
 
-def _is_general(run: Sequence[str]) -> bool:
+def _has_only_general_words(run: Sequence[str]) -> bool:
     """Return whether a run consists only of general words, such as "study" or "effect"."""
-    return set(_folded(run)) <= _GENERAL
+    return set(_casefolded(run)) <= _GENERAL_WORDS
 
 
-def _only_modifiers(run: Sequence[str]) -> bool:
-    """Return whether words are only modifiers, including numbers beside them: "65 year old"."""
-    named = {token for token in _folded(run) if not token.isdigit()}
-    return bool(named) and named <= _MODIFIERS
+def _are_only_modifiers(run: Sequence[str]) -> bool:
+    """Return whether words are modifiers, perhaps with numbers beside them: "65 year old"; False for numbers alone."""
+    without_numbers = {token for token in _casefolded(run) if not token.isdigit()}
+    return bool(without_numbers) and without_numbers <= _MODIFIERS
 
 
 def _is_modifier(concept: str) -> bool:
-    """Return whether a concept narrows another one down: whom, how severe, which aspect."""
+    """Return whether a concept narrows another one down: whom, how severe ("stage 4"), which aspect."""
     tokens = concept.split()
-    graded = len(tokens) == 2 and tokens[0].casefold() in _GRADED and _GRADE.fullmatch(tokens[1])
-    return bool(graded) or _only_modifiers(tokens)
+    is_grade = len(tokens) == 2 and tokens[0].casefold() in _GRADE_NOUNS and _GRADE.fullmatch(tokens[1]) is not None
+    return is_grade or _are_only_modifiers(tokens)
 
 
-def _rank(phrase: Sequence[str], quoted: bool) -> int:
-    """Return the importance of a phrase: 0 for quoted ones, codes, names and drugs, 1 for several words, else 2."""
-    if quoted or any(_CODE.search(token) or token[0].isupper() or _is_drug(token) for token in phrase):
+def _importance_rank(phrase: Sequence[str], quoted: bool) -> int:
+    """Return the rank of a phrase: 0 for quoted ones, codes, names and drugs, 1 for several words, else 2.
+
+    `quoted` tells whether it is in quotation marks, or a known term of several words.
+    """
+    if quoted or any(_CODE_OR_ABBREVIATION.search(token) or token[0].isupper() or _is_drug(token) for token in phrase):
         return 0
     return 1 if len(phrase) > 1 else 2
 
@@ -381,34 +419,38 @@ def _is_drug(token: str) -> bool:
     return len(token) >= SHORTEST_DRUG and DRUG.search(token.casefold()) is not None
 
 
-def _parts(question: str) -> tuple[str, list[str]]:
-    """Return a question's introduction and its parts: numbered, each with a question mark, or joined by "and how"."""
-    numbered = _NUMBERED.split(question)
-    if len(numbered) > 2:
-        return numbered[0].strip(" :,-"), [
-            re.sub(r"(?<!\s)\s++and\s*+$", "", part.strip(" ,;")) for part in numbered[1:]
-        ]
+def _split_question(question: str) -> tuple[str, list[str]]:
+    """Return a question's introduction and its parts: numbered, each with a question mark, or joined by "and how".
+
+    Only numbered parts, "About asthma: 1. … 2. …", have an introduction; it is "" for others.
+    """
+    introduction, *numbered = _PART_NUMBER.split(question)
+    if len(numbered) > 1:
+        parts = [re.sub(r"(?<!\s)\s++and\s*+$", "", part.strip(" ,;")) for part in numbered]
+        return introduction.strip(" :,-"), parts
     sentences = [part for part in question.split("?") if part.strip(" .!\"'”)")]
-    parts = list(chain.from_iterable(map(_AND_ASKS.split, sentences)))
-    return "", parts
+    return "", list(chain.from_iterable(map(_BETWEEN_QUESTIONS.split, sentences)))
 
 
-def _subject(part: str) -> str:
-    """Return the subject of a part: its first concept that is not an attribute of another, such as its symptoms."""
+def _subject_of_part(part: str) -> str:
+    """Return the subject of a part of a question: the first concept that is no attribute ("symptoms"); "" if none is."""
     concepts = key_concepts(part)
-    return next((text for text in concepts if not set(text.casefold().split()) <= _DEPENDENT), "")
+    return next((concept for concept in concepts if not set(concept.casefold().split()) <= _ATTRIBUTES), "")
 
 
 def _with_subject(part: str, subject: str) -> str:
-    """Return a part with the subject in place of its pronoun, or appended to a part that lacks it."""
+    """Return a part of a question with its subject in place of its first pronoun.
 
-    def named(match: re.Match[str]) -> str:
+    Without a pronoun, it is appended to an attribute at the end: "what are the symptoms of asthma".
+    """
+
+    def subject_for(match: re.Match[str]) -> str:
         """Return the subject, in the possessive if the matched pronoun is."""
         if match[1].casefold() in {"its", "their"}:
             return f"{subject}'" if subject.endswith("s") else f"{subject}'s"
         return subject
 
-    replaced = _POINTER.sub(named, part, count=1)
-    if replaced == part and _INCOMPLETE.search(part):
+    replaced = _PRONOUN.sub(subject_for, part, count=1)
+    if replaced == part and _ATTRIBUTE_AT_END.search(part):
         return f"{part} of {subject}"
     return replaced
