@@ -473,7 +473,7 @@ EXAMPLES = [
     ("text.concepts._QUESTION_START", "in which year did it end", "aspirin and fever", "match"),
     ("text.concepts._BETWEEN_QUESTIONS", "What is dengue and how is it treated", "What are salt and pepper"),
     ("text.concepts._ATTRIBUTE_AT_END", "what are the side effects", "what are the side effects of it"),
-    ("text.directions._OBJECT_ENDS", "compared with placebo", "blood pressure"),
+    ("text.directions._OBJECT_END", "compared with placebo", "blood pressure"),
     ("text.directions.NO_EFFECT", "The groups did not significantly differ (p=0.4)", "The groups differed (p=0.04)"),
     ("text.directions.NO_EFFECT", "Risk did not differ between users", "The risks did not differ according to country"),
     ("text.document_dates._NUMBERED", "Version 1.9 ratified on March 26th, 2022", "Press release 7 May 2024"),

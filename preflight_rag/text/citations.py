@@ -105,7 +105,7 @@ def _continues_sentence(before: str, clause: str) -> bool:
 
 
 def claims_of_answer(text: str, groups: Sequence[Group]) -> list[Claim]:
-    """Return the statements of an answer: of its groups with citations, each introduced by its entity, else of its text.
+    """Return the statements of an answer's groups with citations, each introduced by its entity, else of its text.
 
     "Springfield (Illinois): It has 114,000 inhabitants" is the statement of a group.
     """
@@ -142,7 +142,7 @@ def is_verifiable(draft: Draft, texts: Mapping[int, str]) -> bool:
 
 
 def attributed(text: str, passages: Mapping[int, Passage]) -> tuple[str, list[str]]:
-    """Return a text with citation marks; if it cites nothing, each sentence gets the mark of a passage that supports it.
+    """Return a text with citations; if it cites nothing, each sentence gets the mark of a passage that supports it.
 
     Returns:
         The text, and a list with the note that its citations are not the reader's own; the unchanged text and [] if
@@ -263,7 +263,7 @@ def quoted(n: int, quote: str) -> str:
 def speaker_and_words(quote: str) -> tuple[str, str]:
     """Return who wrote the words that a mail quotes from another one, and these words alone.
 
-    "Ana Roth wrote: The kiln is hot." gives ("Ana Roth wrote", "The kiln is hot."); any other quote gives "" and itself.
+    "Ana Roth wrote: The kiln is hot." gives ("Ana Roth wrote", "The kiln is hot."); another quote gives "" and itself.
     """
     writer, quoted_words = writer_and_words(quote)
     if writer == UNKNOWN_WRITER:

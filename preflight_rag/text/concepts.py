@@ -326,7 +326,7 @@ def _split_into_runs(text: str) -> list[list[str]]:
         is_word = token[0].isalnum() or token[0] == _PLACEHOLDER
         is_abbreviation = token.isupper() and len(token) > 1 and not text.isupper() and token not in _OPERATORS
         # In "type I diabetes" and "stage I" the I is a number, not the user.
-        is_numeral = token == "I" and previous in _GRADE_NOUNS | {"type", "factor"}
+        is_numeral = lower == "i" and token.isupper() and previous in _GRADE_NOUNS | {"type", "factor"}
         is_content = not _is_function_word(lower, previous)
         if lower in _VERBS_OF_SUBJECTS and runs[-1] and _AUXILIARY_BEFORE_SUBJECT.match(text):
             is_content = False
@@ -358,6 +358,20 @@ def _split_run_into_concepts(run: list[str]) -> list[list[str]]:
         if token.casefold() in _GRADE_NOUNS and _GRADE.fullmatch(following):
             before, behind = run[:index], run[index + 2 :]
             return [*_split_run_into_concepts(before), [token, following], *_split_run_into_concepts(behind)]
+    run = _without_predicates(run)
+    if run and not _are_only_modifiers(run):
+        if run[0].casefold() in _QUALITIES:
+            return [run[:1], *_split_run_into_concepts(run[1:])]
+        if run[-1].casefold() in _GROUPS_OF_PEOPLE:
+            return [*_split_run_into_concepts(run[:-1]), run[-1:]]
+    return [run] if any(not token.isdigit() and len(token) > 1 for token in run) else []
+
+
+def _without_predicates(run: list[str]) -> list[str]:
+    """Return a run of words without predicates ("safe") and general words ("effect") at its ends.
+
+    One word is left, unless it is a predicate: [] then.
+    """
     while run[1:] and run[-1].casefold() in _PREDICATES:
         run = run[:-1]
     while run[1:] and _has_only_general_words(run[-1:]) and not _are_only_modifiers(run[:-1]):
@@ -368,12 +382,7 @@ def _split_run_into_concepts(run: list[str]) -> list[list[str]]:
         if not (_has_only_general_words(run[:1]) or run[0].casefold() in _JUDGEMENTS):
             break
         run = run[1:]
-    if run and not _are_only_modifiers(run):
-        if run[0].casefold() in _QUALITIES:
-            return [run[:1], *_split_run_into_concepts(run[1:])]
-        if run[-1].casefold() in _GROUPS_OF_PEOPLE:
-            return [*_split_run_into_concepts(run[:-1]), run[-1:]]
-    return [run] if any(not token.isdigit() and len(token) > 1 for token in run) else []
+    return run
 
 
 def _without_genitive(phrase: str) -> str:
@@ -433,7 +442,7 @@ def _split_question(question: str) -> tuple[str, list[str]]:
 
 
 def _subject_of_part(part: str) -> str:
-    """Return the subject of a part of a question: the first concept that is no attribute ("symptoms"); "" if none is."""
+    """Return the subject of a part of a question: the first concept that is no attribute ("symptoms"), or ""."""
     concepts = key_concepts(part)
     return next((concept for concept in concepts if not set(concept.casefold().split()) <= _ATTRIBUTES), "")
 

@@ -27,33 +27,34 @@ MONTH = (
     r"|nov(?:ember)?|dec(?:ember)?)(?![a-z])\.?"
 )
 YEAR = r"[12]\d{3}"
-_DAY = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?:\s?[-\u2013]\s?(?P<d2>\d{1,2})(?:st|nd|rd|th)?)?"
-_M, _Y = rf"(?P<m>{MONTH})", rf"(?P<y>{YEAR})"
-_MONTHS = rf"{_M}(?:\s?[-/\u2013]\s?(?P<m2>{MONTH}))?"
-_SEASON = rf"(?P<season>{'|'.join(SEASONS)})"
+_DAY_RANGE = r"(?P<d>\d{1,2})(?:st|nd|rd|th)?(?:\s?[-\u2013]\s?(?P<d2>\d{1,2})(?:st|nd|rd|th)?)?"
+_MONTH_GROUP, _YEAR_GROUP = rf"(?P<m>{MONTH})", rf"(?P<y>{YEAR})"
+_MONTH_RANGE = rf"{_MONTH_GROUP}(?:\s?[-/\u2013]\s?(?P<m2>{MONTH}))?"
+_SEASON_GROUP = rf"(?P<season>{'|'.join(SEASONS)})"
 _TIME = (
     r"(?:[T,\s]++(?:at\s++)?\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d++)?)?\s*+(?:[ap]\.?m\.?\s*+)?"
     r"(?:Z|[A-Z]{2,4}|[+-]\d{2}:?\d{2})?)?"
 )
+_MAX_CHARS = 80
 _WEEKDAY = re.compile(r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+", re.IGNORECASE)
 _RANGE = re.compile(r"(?<!\s)\s++to\s++|[-/\u2013\u2014]")
 _FORMS = tuple(
     re.compile(form, re.IGNORECASE | re.ASCII)
     for form in (
-        _Y,
-        rf"{_Y}(?P<s>[-/.])(?P<n>\d{{1,2}})",
-        rf"{_Y}(?P<s>[-/.])(?P<n>\d{{1,2}})(?P=s)(?P<d>\d{{1,2}}){_TIME}",
-        rf"(?:D:)?{_Y}(?P<n>\d{{2}})(?P<d>\d{{2}})(?:T?\d{{4,6}}(?:Z|[+-]\d{{2}}'?:?\d{{2}}'?)?)?",
-        rf"(?P<a>\d{{1,2}})(?P<s>[-/.])(?P<b>\d{{1,2}})(?P=s){_Y}{_TIME}",
-        rf"{_DAY}(?:\s+day)?(?:\s+of)?[\s-]*{_M}[\s,-]*{_Y}{_TIME}",
-        rf"{_MONTHS}\s*{_DAY}\s*+(?:,\s*+)?{_Y}{_TIME}",
-        rf"{_MONTHS}[\s,-]*(?:of\s+)?{_Y}",
-        rf"{_Y}[\s-]+{_MONTHS}",
-        rf"{_Y}[\s-]+{_M}[\s-]+{_DAY}{_TIME}",
-        rf"{_SEASON}[\s,-]*(?:of\s+)?{_Y}",
-        rf"{_Y}[\s-]+{_SEASON}",
-        rf"(?P<q>Q[1-4])[\s,/-]*{_Y}",
-        rf"{_Y}[\s/-]*(?P<q>Q[1-4])",
+        _YEAR_GROUP,
+        rf"{_YEAR_GROUP}(?P<s>[-/.])(?P<n>\d{{1,2}})",
+        rf"{_YEAR_GROUP}(?P<s>[-/.])(?P<n>\d{{1,2}})(?P=s)(?P<d>\d{{1,2}}){_TIME}",
+        rf"(?:D:)?{_YEAR_GROUP}(?P<n>\d{{2}})(?P<d>\d{{2}})(?:T?\d{{4,6}}(?:Z|[+-]\d{{2}}'?:?\d{{2}}'?)?)?",
+        rf"(?P<a>\d{{1,2}})(?P<s>[-/.])(?P<b>\d{{1,2}})(?P=s){_YEAR_GROUP}{_TIME}",
+        rf"{_DAY_RANGE}(?:\s+day)?(?:\s+of)?[\s-]*{_MONTH_GROUP}[\s,-]*{_YEAR_GROUP}{_TIME}",
+        rf"{_MONTH_RANGE}\s*{_DAY_RANGE}\s*+(?:,\s*+)?{_YEAR_GROUP}{_TIME}",
+        rf"{_MONTH_RANGE}[\s,-]*(?:of\s+)?{_YEAR_GROUP}",
+        rf"{_YEAR_GROUP}[\s-]+{_MONTH_RANGE}",
+        rf"{_YEAR_GROUP}[\s-]+{_MONTH_GROUP}[\s-]+{_DAY_RANGE}{_TIME}",
+        rf"{_SEASON_GROUP}[\s,-]*(?:of\s+)?{_YEAR_GROUP}",
+        rf"{_YEAR_GROUP}[\s-]+{_SEASON_GROUP}",
+        rf"(?P<q>Q[1-4])[\s,/-]*{_YEAR_GROUP}",
+        rf"{_YEAR_GROUP}[\s/-]*(?P<q>Q[1-4])",
     )
 )
 
@@ -72,7 +73,7 @@ class PartialDate:
             return first.isoformat()
         if (first, last) == (date(first.year, 1, 1), date(first.year, 12, 31)):
             return f"{first.year:04d}"
-        if (first, last) == _days(first.year, first.month):
+        if (first, last) == _first_and_last_day(first.year, first.month):
             return f"{first:%Y-%m}"
         return f"{first.isoformat()}/{last.isoformat()}"
 
@@ -107,57 +108,71 @@ def known_date(value: object) -> PartialDate | None:
         return PartialDate(day, day)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    return _read(str(value))
+    return _parse_text(str(value))
 
 
 @lru_cache(maxsize=4096)
-def _read(text: str) -> PartialDate | None:
-    """Return the date that a text states; of a range its whole span."""
+def _parse_text(text: str) -> PartialDate | None:
+    """Return the date that a text states, of a range the interval from its first to its last day.
+
+    None for a text in no known form, or longer than any date is.
+    """
     text = " ".join(text.split())
-    if len(text) > 80:
+    if len(text) > _MAX_CHARS:
         return None
     text = _WEEKDAY.sub("", text, count=1) if _WEEKDAY.match(text) else text
-    if single := _single(text):
+    if single := _parse_single(text):
         return single
-    for cut in _RANGE.finditer(text):
-        last = _single(text[cut.end() :].strip())
-        start = text[: cut.start()].strip()
-        first = _single(start) or (_single(f"{start} {last.earliest.year}") if last else None)
-        if first and last and first <= last:
+    for separator in _RANGE.finditer(text):
+        before, behind = text[: separator.start()].strip(), text[separator.end() :].strip()
+        last = _parse_single(behind)
+        if last is None:
+            continue
+        first = _parse_single(before) or _parse_single(f"{before} {last.earliest.year}")  # "3 May to 5 June 2021"
+        if first and first <= last:
             return PartialDate(first.earliest, last.latest)
     return None
 
 
-def _single(text: str) -> PartialDate | None:
-    """Return a date that is not a range of years."""
+def _parse_single(text: str) -> PartialDate | None:
+    """Return the date in one of the known forms, such as "12 March 2021" or "2021 Mar-Apr"; None for any other text."""
     for form in _FORMS:
         match = form.fullmatch(text)
         if match:
             try:
-                return _from_parts({key: part for key, part in match.groupdict().items() if part})
+                return _interval_of_parts({key: part for key, part in match.groupdict().items() if part})
             except (ValueError, OverflowError):
                 return None
     return None
 
 
-def _from_parts(parts: dict[str, str]) -> PartialDate:
-    """Return the interval for the parts of a date; raise ValueError for a day or month that does not exist."""
+def _interval_of_parts(parts: dict[str, str]) -> PartialDate:
+    """Return the interval for the parts of a date; raise ValueError for a day or month that does not exist.
+
+    Args:
+        parts: The groups of a pattern of `_FORMS` that matched: y is the year, a and b are numbers of a day and a month
+            in either order, s their separator, q is a quarter, m a month's name, n its number, m2 the last month of a
+            range, d a day, and d2 the last day of a range.
+    """
     year = int(parts["y"])
     if "a" in parts:
-        return _numeric(int(parts["a"]), int(parts["b"]), year, day_first=parts["s"] == ".")
+        return _interval_of_numbers(int(parts["a"]), int(parts["b"]), year, day_first=parts["s"] == ".")
     if "season" in parts:
-        start = SEASONS[parts["season"].lower()]
-        begin = date(year - 1, 12, 1) if start == 12 else date(year, start, 1)
-        return PartialDate(begin, _days(year, (start + 1) % 12 + 1)[1])
+        first_month = SEASONS[parts["season"].lower()]
+        first = date(year - 1 if first_month == 12 else year, first_month, 1)
+        _, last = _first_and_last_day(year, (first_month + 1) % 12 + 1)
+        return PartialDate(first, last)
     if "q" in parts:
-        month = 3 * int(parts["q"][1]) - 2
-        return PartialDate(date(year, month, 1), _days(year, month + 2)[1])
+        first_month = 3 * int(parts["q"][1]) - 2
+        _, last = _first_and_last_day(year, first_month + 2)
+        return PartialDate(date(year, first_month, 1), last)
     if "m" not in parts and "n" not in parts:
         return PartialDate(date(year, 1, 1), date(year, 12, 31))
-    month = int(parts["n"]) if "n" in parts else _month(parts["m"])
-    last_month = _month(parts["m2"]) if "m2" in parts else month
+    month = int(parts["n"]) if "n" in parts else _month_number(parts["m"])
+    last_month = _month_number(parts["m2"]) if "m2" in parts else month
     if "d" not in parts:
-        first, last = _days(year, month)[0], _days(year, last_month)[1]
+        first, _ = _first_and_last_day(year, month)
+        _, last = _first_and_last_day(year, last_month)
     else:
         first, last = date(year, month, int(parts["d"])), date(year, last_month, int(parts.get("d2", parts["d"])))
     if last < first:
@@ -165,8 +180,11 @@ def _from_parts(parts: dict[str, str]) -> PartialDate:
     return PartialDate(first, last)
 
 
-def _numeric(a: int, b: int, year: int, *, day_first: bool) -> PartialDate:
-    """Return `a/b/year` in the readings that exist."""
+def _interval_of_numbers(a: int, b: int, year: int, *, day_first: bool) -> PartialDate:
+    """Return the interval that covers the readings of "a/b/year" that exist: day before month, or month before day.
+
+    Raise ValueError for a date that does not exist in either order, or, with `day_first`, in that one.
+    """
     if day_first:
         day = date(year, b, a)
         return PartialDate(day, day)
@@ -176,12 +194,12 @@ def _numeric(a: int, b: int, year: int, *, day_first: bool) -> PartialDate:
     return PartialDate(readings[0], readings[-1])
 
 
-def _month(name: str) -> int:
+def _month_number(name: str) -> int:
     """Return the number of a month, 1 to 12, by its English name."""
     return MONTHS.index(name[:3].lower()) + 1
 
 
-def _days(year: int, month: int) -> tuple[date, date]:
+def _first_and_last_day(year: int, month: int) -> tuple[date, date]:
     """Return the first and last day of a month; raise ValueError for a number outside 1 to 12."""
     if not 1 <= month <= 12:
         raise ValueError(f"{month} is no month")
