@@ -1,4 +1,4 @@
-"""The lines above quotes from the documents, or shown instead of an answer: one list, in plain English.
+"""The lines that are shown above quotes from the documents, or instead of an answer: one list, in plain English.
 
 Each says only what the program knows: quotes without a claimed answer are "not confirmed"; that no document mentions
 something is said only about names and topics.
@@ -42,22 +42,28 @@ _OTHER_YEARS = "Nothing was found for {years}. The documents give other years (n
 
 
 def only_says_near(lead: str) -> bool:
-    """Return whether a line above quotes says no more of them than that they are near the question."""
+    """Return whether the line above quotes claims no more of them than that they are relevant or about the topic."""
     return lead == ABOUT_THIS or lead.endswith(CLOSEST.partition(" (")[2])
 
 
 def not_mentioned(names: Sequence[str]) -> str:
-    """Return the line above quotes if names or topics of the question are in no document's title or text."""
+    """Return the line above quotes if some names or topics of the question are in no document's title or text."""
     return _NOT_MENTIONED.format(words=" or ".join(f"“{name}”" for name in names))
 
 
 def other_years(asked: Sequence[int]) -> str:
-    """Return the line above quotes if none is about the question's year, and some are about other years."""
+    """Return the line above quotes if none is about the years that the question names, and some are about others."""
     return _OTHER_YEARS.format(years=" or ".join(map(str, asked)))
 
 
 def changed(newer: str, older: str, year: str) -> str:
-    """Return the line above quotes from a document's versions that differ in one figure; each figure has its unit."""
+    """Return the line above quotes from two versions of a document that differ in one figure.
+
+    Args:
+        newer: The figure of the newer version, with its unit.
+        older: The figure of the older version, with its unit.
+        year: The year since which the newer one holds.
+    """
     return _CHANGED.format(newer=newer, older=older, year=year)
 
 
@@ -71,8 +77,12 @@ def rows_where(first: str, second: str, *, above: bool, shown: int, found: int) 
         shown: How many rows are shown.
         found: How many were found.
     """
-    some = f" (the first {shown} of {found})" if shown < found else ""
-    return f"Rows found in which “{first}” is {'above' if above else 'below'} “{second}”{some}:"
+    return f"Rows found in which “{first}” is {'above' if above else 'below'} “{second}”{_count(shown, found)}:"
+
+
+def _count(shown: int, found: int) -> str:
+    """Return the remark that only some of the found rows are shown; "" if all are."""
+    return f" (the first {shown} of {found})" if shown < found else ""
 
 
 def no_rows_where(first: str, second: str, *, above: bool) -> str:
@@ -82,8 +92,7 @@ def no_rows_where(first: str, second: str, *, above: bool) -> str:
 
 def rows_with_figure(column: str, bound: str, *, shown: int, found: int) -> str:
     """Return the line above rows whose figure in a column is within a bound, given in the question's words."""
-    some = f" (the first {shown} of {found})" if shown < found else ""
-    return f"Rows found by “{column}”, {bound}{some}:"
+    return f"Rows found by “{column}”, {bound}{_count(shown, found)}:"
 
 
 def no_rows_with_figure(column: str, bound: str) -> str:
@@ -98,14 +107,12 @@ def rows_by(column: str, *, most: bool) -> str:
 
 def rows_without(column: str, *, shown: int, found: int) -> str:
     """Return the line above rows of a table that have nothing in a column, of which some may not be shown."""
-    some = f" (the first {shown} of {found})" if shown < found else ""
-    return f"Rows found without “{column}”{some}:"
+    return f"Rows found without “{column}”{_count(shown, found)}:"
 
 
 def rows_not_listing(what: str, column: str, *, shown: int, found: int) -> str:
     """Return the line above rows of a table whose cell in a column does not list something; some may not be shown."""
-    some = f" (the first {shown} of {found})" if shown < found else ""
-    return f"Rows found that do not list “{what}” under “{column}”{some}:"
+    return f"Rows found that do not list “{what}” under “{column}”{_count(shown, found)}:"
 
 
 def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
@@ -116,17 +123,16 @@ def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) 
         shown: How many rows are shown.
         found: How many were found.
     """
-    some = f" (the first {shown} of {found})" if shown < found else ""
-    return f"Rows found in which {_marks(columns)}{some}:"
+    return f"Rows found in which {_yes_or_no(columns)}{_count(shown, found)}:"
 
 
 def no_rows_marked(columns: Sequence[tuple[str, bool]]) -> str:
-    """Return the line above a table if no row has yes, or no, in some columns."""
-    return f"In none of the rows found is it so that {_marks(columns)}:"
+    """Return the line above a table if no row has the given values, as (name of a column, whether it is yes)."""
+    return f"In none of the rows found is it so that {_yes_or_no(columns)}:"
 
 
-def _marks(columns: Sequence[tuple[str, bool]]) -> str:
-    """Return columns of check boxes in words, e.g. `“A” is yes and “B” is no`."""
+def _yes_or_no(columns: Sequence[tuple[str, bool]]) -> str:
+    """Return in words whether each column is yes: `“A” is yes and “B” is no`."""
     return " and ".join(f"“{name}” is {'yes' if yes else 'no'}" for name, yes in columns)
 
 
@@ -168,6 +174,9 @@ UNCLAIMED = {
 `offline/confidence.py`."""
 
 
+_ROUNDING_ERROR = 1e-9
+_SHOWN_CHARS = 80
+"""Characters that are shown of an answer; a guess."""
 NOTHING_SAYS_IT = "this is the language model's own answer; no passage that it read says it."
 """Below an answer that cites nothing and is in no passage."""
 
@@ -181,6 +190,6 @@ def why_unclaimed(reason: str, *, answer: str = "", probability: float = 0.0, le
         probability: Probability that it is right, in [0, 1].
         least: Least probability at which an answer is claimed.
     """
-    # Cut and not rounded: what is less sure than the limit must not look as sure.
-    sure = f"{int(100 * probability + 1e-9)}%"
-    return UNCLAIMED[reason].format(answer=answer[:80], probability=sure, least=f"{least:.0%}")
+    # The percentage is cut, not rounded: an answer below the limit must not seem to reach it.
+    percentage = f"{int(100 * probability + _ROUNDING_ERROR)}%"
+    return UNCLAIMED[reason].format(answer=answer[:_SHOWN_CHARS], probability=percentage, least=f"{least:.0%}")

@@ -1,7 +1,6 @@
-"""Headings without a mark: short lines of their own above a text, as plain texts, printed pages and Word files have.
+"""Headings of a text: lines with a heading's mark, or, without any, short lines of their own above a text.
 
-No heading is a line of an address, a verse, a list or a table, the opening or the end of a letter, a date, or a label
-with its value.
+Lines of addresses, verses, lists, tables and letters, dates, and labels with values are no headings.
 """
 
 from __future__ import annotations
@@ -13,59 +12,62 @@ from preflight_rag.text.log_lines import is_code, is_log_line, is_setting
 from preflight_rag.text.tables import is_row
 
 LONGEST_HEADING = 50
-"""Characters of a line without a mark that is taken for a heading; a guess."""
-_LONGEST_NUMBERED = 90
-"""The same of one that begins with the number of a part, or is in capitals."""
-_MOST_WORDS = 9
-_LEAST_CAPITALS = 4
-"""Letters of a line in capitals that is no abbreviation; this number and the one above are guesses."""
-_PART = (
+"""Most characters of a heading without a mark; a guess."""
+_MAX_NUMBERED_CHARS = 90
+"""Most characters of a heading that begins with the number of a part, or is in capitals."""
+_MAX_WORDS = 9
+_MIN_CAPITALS = 4
+"""Least letters of a heading in capitals: fewer are an abbreviation. This number and the one above are guesses."""
+_PART_NAME = (
     r"(?:(?i:article|section|clause|schedule|annex|appendix|chapter|part|rule|regulation|exhibit|artikel|abschnitt|anlage"
     r"|anhang|kapitel)|§)\s?(?:\d{1,3}(?:\.\d{1,3}){0,4}[a-z]?|[IVXLC]{1,6}|[A-Z])(?=[\s.:)–—-]|$)"
 )
-_NUMBERED = re.compile(rf"{_PART}(?!\s?[a-zß-ÿ])|\d{{1,2}}(?:\.\d{{1,3}}){{1,4}}\.?\s(?=[A-ZÀ-Þ])")
-"""How the heading of a numbered part begins: "Article 5", "§ 3 Notice", "2.1 Deposit"; not "Section 2 applies"."""
-_OF_PART = re.compile(_PART)
-"""How a sentence about a numbered part may begin, too."""
-_MARKED = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M)
-_NO_HEADING = re.compile(
+_NUMBERED_HEADING = re.compile(rf"{_PART_NAME}(?!\s?[a-zß-ÿ])|\d{{1,2}}(?:\.\d{{1,3}}){{1,4}}\.?\s(?=[A-ZÀ-Þ])")
+"""The beginning of a numbered part's heading: "Article 5", "§ 3 Notice", "2.1 Deposit"; not "Section 2 applies"."""
+_PART_AT_START = re.compile(_PART_NAME)
+"""The beginning of a numbered part's heading or of a sentence about the part: "Section 2 applies"."""
+_MARKED_HEADING = re.compile(
+    r"^[ \t]*(?:#{1,6}[ \t]+(?P<marked>[^\n]{1,120})|(?P<ruled>[^\n]{1,120})\n[=-]{3,}[ \t]*$)", re.M
+)
+_LETTER_OR_CAPTION = re.compile(
     r"(?:dear|hello|hi|sir|madam|yours|kind|best|warm|with|many|sincerely|regards|greetings|love|cheers|thanks|thank"
     r"|respectfully|faithfully|p\.?s|cc|bcc|to|from|date|subject|re|att[nt]?|encl?|tel|fax|phone|page|seite|figure|fig"
     r"|table|source|note|footnote|endnote|header|footer|picture|comment|link|mr|mrs|ms|dr|prof)\b[\s.,:]?",
     re.IGNORECASE,
 )
-"""How a line of a letter, a caption or what a loader has written itself begins."""
-_CLOSES = re.compile(
+"""The beginning of a line of a letter or a caption, or of a line that a loader has added."""
+_LETTER_CLOSING = re.compile(
     r"[^\n]{0,20}\b(?:yours|regards|sincerely|faithfully|wishes|greetings|respectfully|cheers|thanks|grüße|gruß)\b[^\n]{0,20}",
     re.IGNORECASE,
 )
-"""The end of a letter, above the name of who has written it."""
-_OF_ADDRESS = re.compile(
+"""The end of a letter, above its writer's name."""
+_ADDRESS_PART = re.compile(
     r"@|https?:|www\.|\d[\d ()/-]{5,}\d|\b\d{5,6}\b|^\d+\s+[A-Z]"
     r"|\b(?:street|road|avenue|lane|straße|strasse|box|floor)\b",
     re.IGNORECASE,
 )
-_DAY = re.compile(
+_DATE = re.compile(
     r"\b\d{1,2}(?:st|nd|rd|th|\.)? ?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mär|mai|okt|dez)[a-zé]*\b"
     r"|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* \d{1,2}\b|\b\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b",
     re.IGNORECASE,
 )
 _AMOUNT = re.compile(r"[$€£¥] ?\d|\d ?[€£]")
-_OF_FORM = re.compile(r"[$€£#%=]|\d[.,]\d")
-"""What a line of a form, a bill or a table has: "SUBTOTAL $863.91", "Claim # SF-1008"."""
-_MOST_FIGURES = 1
-"""Words with a figure: "Report of 2024" is a heading, "SKU-4563 D-22 156" a row; a guess."""
-_LIST = re.compile(r"[-*+•◦▪‣–—>|]|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
-_ITEM = re.compile(r"\d{1,2}[.)]\s{1,4}(?=[A-ZÀ-Þ])")
+_FORM_FIGURE = re.compile(r"[$€£#%=]|\d[.,]\d")
+"""A sign or figure of a line of a form, a bill or a table: "SUBTOTAL $863.91", "Claim # SF-1008"."""
+_MIN_LETTERS = 3
+_MAX_FIGURES = 1
+"""Most words with a digit in a heading: "Report of 2024" is one, "SKU-4563 D-22 156" is a row; a guess."""
+_LIST_MARK = re.compile(r"[-*+•◦▪‣–—>|]|\(?(?:\d{1,3}|[a-zA-Z])[.)]\s")
+_NUMBER_BEFORE_CAPITAL = re.compile(r"\d{1,2}[.)]\s{1,4}(?=[A-ZÀ-Þ])")
 """A number before a heading, or before an item of a list: "3. Notice"."""
-_SENTENCE = re.compile(r"[.!?:;](?:[\"”’»)\]]{0,2})(?:\s|$)")
-_GOES_ON = (",", ";", "–", "—", "-")
-"""Ends of a line, such as one of a verse, that the next one continues, whatever stands between."""
+_SENTENCE_END = re.compile(r"[.!?:;](?:[\"”’»)\]]{0,2})(?:\s|$)")
+_CONTINUED_ENDINGS = (",", ";", "–", "—", "-")
+"""Ends of a line, such as one of a verse, that the next one continues, even behind a blank line."""
 _PAGE_LINE = re.compile(
     r"(?:[^\n.:;?]{1,60}\W )?(?:page|p\.|seite) ?\d{1,4}(?: ?(?:of|von|/) ?\d{1,4})?", re.IGNORECASE
 )
 LEAST_TEXT = 40
-"""Characters of a line below a heading that ends no sentence; a guess."""
+"""Least characters of a line below a heading that ends no sentence; a guess."""
 
 
 def is_page_line(line: str) -> bool:
@@ -74,79 +76,92 @@ def is_page_line(line: str) -> bool:
 
 
 def headings_of(text: str) -> list[tuple[int, str]]:
-    """Return `(offset, heading)` of the headings of a text that a mark shows, or, where none does, of the others."""
-    marked = [(match.start(), (match["marked"] or match["ruled"]).strip()) for match in _MARKED.finditer(text)]
-    # A rule closes the sum of a receipt, too.
-    return [(start, line) for start, line in marked if not _AMOUNT.search(line)] or plain_headings(text)
+    """Return `(offset, heading)` of the headings of a text: with "#" or an underline, else without a mark."""
+    marked = [(match.start(), (match["marked"] or match["ruled"]).strip()) for match in _MARKED_HEADING.finditer(text)]
+    # A line with an amount above a rule is the sum of a receipt.
+    return [(start, heading) for start, heading in marked if not _AMOUNT.search(heading)] or plain_headings(text)
 
 
 def plain_headings(text: str) -> list[tuple[int, str]]:
     """Return `(offset, heading)` of the headings of a text that have no mark."""
     lines: list[tuple[int, str, bool]] = []
-    at, is_parted = 0, True
+    offset, is_after_blank = 0, True
     for line in text.split("\n"):
         if stripped := line.strip():
-            lines.append((at + len(line) - len(line.lstrip()), stripped, is_parted))
-        is_parted = not stripped
-        at += len(line) + 1
-    found = []
-    before = above = ""
-    for (start, line, parted), (_, below, below_parted) in pairwise([*lines, (0, "", True)]):
-        if _is_heading(line, below, before, above, parted=parted, below_parted=below_parted):
-            found.append((start, line.strip("* ")))
-        above, before = before, line
-    return found
+            lines.append((offset + len(line) - len(line.lstrip()), stripped, is_after_blank))
+        is_after_blank = not stripped
+        offset += len(line) + 1
+    headings = []
+    previous = second_previous = ""
+    for (start, line, blank_before), (_, following, blank_after) in pairwise([*lines, (0, "", True)]):
+        above = (second_previous, previous)
+        if _is_heading(line, above, following, blank_before=blank_before, blank_after=blank_after):
+            headings.append((start, line.strip("* ")))
+        second_previous, previous = previous, line
+    return headings
 
 
-def _is_heading(line: str, below: str, before: str, above: str, *, parted: bool, below_parted: bool) -> bool:
-    """Return whether a line is a heading, by the line below it and the two above it.
+def _is_heading(line: str, above: tuple[str, str], following: str, *, blank_before: bool, blank_after: bool) -> bool:
+    """Return whether a line is a heading, by the lines around it that are not blank.
 
     Args:
-        line: The line.
-        below: The next line that is not blank; "" if there is none.
-        before: The line before it that is not blank.
-        above: The one before that.
-        parted: Whether a blank line, or the text's beginning, stands directly above it.
-        below_parted: Whether a blank line stands directly below it.
+        line: The line, stripped.
+        above: The two lines before it, "" for each that is missing.
+        following: The line after it; "" if there is none.
+        blank_before: Whether a blank line, or the text's beginning, is directly before it.
+        blank_after: Whether a blank line, or the text's end, is directly after it.
     """
-    if not below or not _is_short(line) or _CLOSES.fullmatch(before) or _CLOSES.fullmatch(above):
+    second_previous, previous = above
+    if not following or not _looks_like_heading(line) or any(map(_LETTER_CLOSING.fullmatch, above)):
         return False
-    if not parted and above and not _ends_text(before):
+    if not blank_before and second_previous and not _ends_block(previous):
         return False
-    if _ITEM.match(line) and not (parted and below_parted and not _LIST.match(below)):
+    starts_with_number = _NUMBER_BEFORE_CAPITAL.match(line) is not None
+    # "3. Notice" is an item of a list unless blank lines are around it.
+    if starts_with_number and not (blank_before and blank_after and not _LIST_MARK.match(following)):
         return False
-    if _NUMBERED.match(line) or _is_in_capitals(line):
+    if _NUMBERED_HEADING.match(line) or _is_heading_in_capitals(line):
         return True
-    if _OF_PART.match(line) or before[-1:] in _GOES_ON:
+    if _PART_AT_START.match(line) or previous[-1:] in _CONTINUED_ENDINGS:
         return False
-    if len(line) > LONGEST_HEADING or _OF_ADDRESS.search(line) or not (line[0].isupper() or _ITEM.match(line)):
+    if len(line) > LONGEST_HEADING or _ADDRESS_PART.search(line) or not (line[0].isupper() or starts_with_number):
         return False
-    is_text = bool(_SENTENCE.search(below)) or len(below) >= LEAST_TEXT or is_row(below) or bool(_LIST.match(below))
-    return is_text and not _NO_HEADING.match(below)
+    has_text_below = (
+        _SENTENCE_END.search(following) is not None
+        or len(following) >= LEAST_TEXT
+        or is_row(following)
+        or _LIST_MARK.match(following) is not None
+    )
+    return has_text_below and not _LETTER_OR_CAPTION.match(following)
 
 
-def _is_short(line: str) -> bool:
-    """Return whether a line is as short as a heading, and neither a sentence nor of a form of its own."""
-    if len(line) > _LONGEST_NUMBERED or len(line.split()) > _MOST_WORDS:
+def _looks_like_heading(line: str) -> bool:
+    """Return whether a line is as short as a heading, and no sentence, setting, code, or line of a list or a form."""
+    if len(line) > _MAX_NUMBERED_CHARS or len(line.split()) > _MAX_WORDS:
         return False
     if not line[-1].isalnum() and line[-1] not in ")*":
         return False
     if is_row(line) or is_log_line(line) or is_setting(line) or is_code(line) or ": " in line or ". " in line[6:]:
         return False
-    if (_LIST.match(line) and not _ITEM.match(line)) or _NO_HEADING.match(line) or _DAY.search(line):
+    if (
+        (_LIST_MARK.match(line) and not _NUMBER_BEFORE_CAPITAL.match(line))
+        or _LETTER_OR_CAPTION.match(line)
+        or _DATE.search(line)
+    ):
         return False
-    if _NUMBERED.match(line):
+    if _NUMBERED_HEADING.match(line):
         return True
-    figures = sum(any(map(str.isdigit, word)) for word in line.split())
-    return sum(map(str.isalpha, line)) > 2 and figures <= _MOST_FIGURES and not _OF_FORM.search(line)
+    words_with_digits = sum(any(map(str.isdigit, word)) for word in line.split())
+    has_letters = sum(map(str.isalpha, line)) >= _MIN_LETTERS
+    return has_letters and words_with_digits <= _MAX_FIGURES and not _FORM_FIGURE.search(line)
 
 
-def _is_in_capitals(line: str) -> bool:
-    """Return whether a line is a heading in capitals, not an address."""
+def _is_heading_in_capitals(line: str) -> bool:
+    """Return whether a line in capitals is a heading, not an abbreviation or a part of an address."""
     letters = [char for char in line if char.isalpha()]
-    return len(letters) >= _LEAST_CAPITALS and line.isupper() and not _OF_ADDRESS.search(line)
+    return len(letters) >= _MIN_CAPITALS and line.isupper() and not _ADDRESS_PART.search(line)
 
 
-def _ends_text(line: str) -> bool:
+def _ends_block(line: str) -> bool:
     """Return whether a line ends a paragraph, a list or a table, so that the next one may be a heading."""
-    return line[-1:] in ".!?" or is_row(line) or bool(_LIST.match(line)) or bool(_NUMBERED.match(line))
+    return line[-1:] in ".!?" or is_row(line) or bool(_LIST_MARK.match(line)) or bool(_NUMBERED_HEADING.match(line))
