@@ -14,13 +14,13 @@ UNKNOWN = "und"
 """The ISO 639 code of an undetermined language."""
 _WORD = re.compile(r"(?<![^\W\d])[^\W\d_]++(?:['’][^\W\d_]++)*(?!_)")
 """A word; the parts of a name in a program, such as "S_ring", are none."""
-_SAMPLE = 4_000
+_SAMPLE_CHARS = 4_000
 """Characters that are examined; more do not change the result."""
-_SHARE = 0.3
+_MIN_SCRIPT_SHARE = 0.3
 """Least share of the letters at which a script other than Latin decides: names in Latin letters occur in texts of all
 scripts, single Greek letters in English ones. A guess."""
-_LETTERS_OF_A_SIGN = 3
-"""Letters that one Chinese character counts as, about."""
+_LETTERS_PER_CHARACTER = 3
+"""Number of letters of an alphabet that one Chinese or Japanese character counts as, about."""
 _SCRIPTS = {
     "HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh", "CYRILLIC": "ru", "ARABIC": "ar", "HEBREW": "he",
     "GREEK": "el", "DEVANAGARI": "hi", "BENGALI": "bn", "THAI": "th", "TAMIL": "ta", "TELUGU": "te", "GEORGIAN": "ka",
@@ -28,7 +28,7 @@ _SCRIPTS = {
     "MALAYALAM": "ml", "MYANMAR": "my", "LAO": "lo", "SINHALA": "si", "TIBETAN": "bo",
 }  # fmt: skip
 """The main language of a script, by the first word of a letter's Unicode name."""
-_COMMON = {
+_COMMON_WORDS = {
     "en": "the of and to in is that it was for on are as with his they at be this have from or had by but what some we "
     "can were all there when use your how said an each she which do their if will up other about out many then them "
     "these so has her would like him into time two more no way could people my than been who its now did made may does "
@@ -74,76 +74,82 @@ _COMMON = {
     "mengapa bagaimana berapa oleh atau sebagai telah ada",
 }
 """The most common words of a language, and its question words."""
-_LANGUAGES: dict[str, list[str]] = {}
-for _code, _text in _COMMON.items():
+_LANGUAGES_OF_WORD: dict[str, list[str]] = {}
+for _code, _text in _COMMON_WORDS.items():
     for _common in dict.fromkeys(_text.split()):
-        _LANGUAGES.setdefault(_common, []).append(_code)
-_SIGNS = {
+        _LANGUAGES_OF_WORD.setdefault(_common, []).append(_code)
+_LANGUAGES_OF_LETTER = {
     "ß": "de", "ä": "de sv fi", "ö": "de sv fi hu tr", "ü": "de tr hu", "ñ": "es", "ã": "pt",
     "õ": "pt", "œ": "fr", "ê": "fr pt", "è": "fr it", "ç": "fr pt tr", "å": "sv da no", "ø": "da no", "æ": "da no",
     "ł": "pl", "ą": "pl", "ę": "pl", "ő": "hu", "ű": "hu", "ş": "tr", "ğ": "tr", "ı": "tr", "ř": "cs", "ě": "cs",
     "ů": "cs", "ț": "ro", "ș": "ro", "ă": "ro",
 }  # fmt: skip
-"""Letters that English does not use."""
+"""Languages that use a letter which English does not use."""
 _UKRAINIAN = frozenset("іїєґ")
-"""Letters that Russian does not use."""
+"""Letters that Ukrainian uses and Russian does not."""
 
 
 def language_of(text: str) -> str:
-    """Return the two-letter code of the main language of a text, such as "en" or "zh".
-
-    "und" if unknown.
-    """
-    text = unicodedata.normalize("NFC", text[:_SAMPLE]).casefold()
+    """Return the two-letter code of the main language of a text, such as "en" or "zh"; "und" if unknown."""
+    text = unicodedata.normalize("NFC", text[:_SAMPLE_CHARS]).casefold()
     letters = [char for char in text if char.isalpha()]
     if not letters:
         return UNKNOWN
-    scripts = Counter(_SCRIPTS.get(unicodedata.name(char, "").split(" ")[0].split("-")[0], "") for char in letters)
+    counts = Counter(map(_language_of_script, letters))
     for code in ("zh", "ja"):
-        scripts[code] *= _LETTERS_OF_A_SIGN
-    script, count = max(((code, number) for code, number in scripts.items() if code), key=_second, default=("", 0))
-    if scripts["ja"]:
-        script, count = "ja", scripts["ja"] + scripts["zh"]
-    if count >= _SHARE * sum(scripts.values()) and count > 1:
+        counts[code] *= _LETTERS_PER_CHARACTER
+    script = max((code for code in counts if code), key=lambda code: counts[code], default="")
+    count = counts[script] if script else 0
+    if counts["ja"]:  # Japanese texts have Chinese characters, too
+        script, count = "ja", counts["ja"] + counts["zh"]
+    if count >= _MIN_SCRIPT_SHARE * sum(counts.values()) and count > 1:
         return "uk" if script == "ru" and _UKRAINIAN & set(letters) else script
-    return _latin(text)
+    return _language_of_latin_text(text)
 
 
-def _second(item: tuple[str, int]) -> int:
-    """Return the sorting key of `(language, count)`: the count."""
-    return item[1]
+def _language_of_script(letter: str) -> str:
+    """Return the main language of a letter's script: "ru" for "ж"; "" for Latin and for unknown scripts."""
+    first_word = unicodedata.name(letter, "").split(" ")[0].split("-")[0]
+    return _SCRIPTS.get(first_word, "")
 
 
-def _latin(text: str) -> str:
-    """Return the language whose common words, weighted by how few languages share them, make up most of the text."""
-    scores, hits = dict.fromkeys(_COMMON, 0.0), Counter[str]()
-    found = _WORD.findall(text)
-    for word in found:
-        codes = _LANGUAGES.get(word.replace("’", "'"), [])
+def _language_of_latin_text(text: str) -> str:
+    """Return the language of a casefolded text by its common words and special letters; "und" if none is likely.
+
+    A word counts the less, the more languages share it. In a longer text, enough of the words must be common ones.
+    """
+    scores, hits = dict.fromkeys(_COMMON_WORDS, 0.0), Counter[str]()
+    text_words = _WORD.findall(text)
+    for word in text_words:
+        codes = _LANGUAGES_OF_WORD.get(word.replace("’", "'"), [])
         hits.update(codes)
         for code in codes:
             scores[code] += 1 / len(codes)
-        for sign in set(word) & _SIGNS.keys():
-            for code in _SIGNS[sign].split():
-                scores[code] += _SIGN / len(_SIGNS[sign].split())
-    scores["es"] += _SIGN * ("¿" in text or "¡" in text)
+        for letter in set(word) & _LANGUAGES_OF_LETTER.keys():
+            codes = _LANGUAGES_OF_LETTER[letter].split()
+            for code in codes:
+                scores[code] += _LETTER_WEIGHT / len(codes)
+    if "¿" in text or "¡" in text:
+        scores["es"] += _LETTER_WEIGHT
     best = max(scores, key=lambda code: (scores[code], code == "en"))
-    least = _SIGN / len(_COMMON) if best == "en" else _LEAST
-    if scores[best] < least or (len(found) >= _LONG and hits[best] < _COMMON_SHARE * len(found)):
+    threshold = _LETTER_WEIGHT / len(_COMMON_WORDS) if best == "en" else _MIN_SCORE
+    is_long = len(text_words) >= _MANY_WORDS
+    if scores[best] < threshold or (is_long and hits[best] < _MIN_COMMON_SHARE * len(text_words)):
         return UNKNOWN
-    # Single letters, as units or marks of a table, make it no Czech.
-    common = [word for word in set(found) if best in _LANGUAGES.get(word, ())]
-    if best != "en" and len(found) >= _LONG and (len(common) < 2 or max(map(len, common)) < 2):
+    # Single letters, such as units or marks of a table, are common words of Czech and others by chance.
+    common = [word for word in set(text_words) if best in _LANGUAGES_OF_WORD.get(word, ())]
+    if best != "en" and is_long and (len(common) < 2 or max(map(len, common)) < 2):
         return UNKNOWN
     return best
 
 
-_SIGN = 0.5
+_LETTER_WEIGHT = 0.5
 """Weight of a letter that English does not use, relative to a common word of one language; a guess."""
-_LEAST = 0.35
+_MIN_SCORE = 0.35
 """Least score of a language other than English: a single word shared by three languages does not reach it. Set on the
 tests' short questions."""
-_LONG = 8
-_COMMON_SHARE = 0.15
+_MANY_WORDS = 8
+"""Least words of a text of which a share must be common words; a guess."""
+_MIN_COMMON_SHARE = 0.15
 """Least share of a text's words that must be common words of the language; texts of the languages above have a third.
 """
