@@ -167,13 +167,13 @@ def others_like(exact: str) -> re.Pattern[str]:
         return _NUMBER_AT_LINE_START
     if _HEX.fullmatch(exact):
         return _HEX
-    form = ""
+    any_of_form = ""
     for run in re.findall(r"[A-Za-z]+|\d+|[^A-Za-z\d]+", exact):
         if run.isdigit():
-            form += r"\d+"
+            any_of_form += r"\d+"
         else:
-            form += "[A-Za-z]+" if run.isalpha() else re.escape(run)
-    return re.compile(rf"(?<![\w-]){form}(?![\w-])")
+            any_of_form += "[A-Za-z]+" if run.isalpha() else re.escape(run)
+    return re.compile(rf"(?<![\w-]){any_of_form}(?![\w-])")
 
 
 def is_definite(exact: str, texts: Sequence[str]) -> bool:

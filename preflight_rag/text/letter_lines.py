@@ -64,7 +64,8 @@ _MAX_SIGNATURE_LINES = 5
 _VERBS_OF_WRITING = r"(?:wrote|writes?|written|sen[dt]s?|signed|signs?|addressed|repl(?:y|ies|ied)|answered|forwarded)"
 _NOUNS_FOR_MAIL = r"(?:e-?mails?|mails?|letters?|messages?|notes?|repl(?:y|ies)|thread|correspondence)"
 _ASKS_ABOUT_MAIL = re.compile(
-    rf"\b(?:sender|recipients?|(?:subject|date|author|time) of (?:the|this|that|an?) (?:\w+ ){{0,3}}{_NOUNS_FOR_MAIL})\b"
+    rf"\b(?:sender|recipients?|(?:subject|date|author|time) of (?:the|this|that|an?) (?:\w+ ){{0,3}}"
+    rf"{_NOUNS_FOR_MAIL})\b"
     rf"|\b(?:who|whom|when|(?:what|which) (?:date|day|time|year|month))\b[^?]{{0,120}}\b"
     rf"(?:{_VERBS_OF_WRITING}(?! (?:the|this|that|an?|its|our|their|his|her) (?!(?:\w+ ){{0,3}}{_NOUNS_FOR_MAIL}\b))"
     rf"|{_NOUNS_FOR_MAIL} (?:is|was) (?:from|to)\b"

@@ -40,15 +40,15 @@ EXAMPLES = {
     ("text/concepts.py", "f'(?<!\\\\w){re.escape(term)}(?!\\\\w)'"): r"(?<!\w)a\ a\ a\ b(?!\w)",
     ("text/dates.py", "form"): r"[12]\d{3}",
     ("text/document_dates.py", "form"): r"[12]\d{3}",
-    ("text/exact.py", "f\"(?<![\\\\w-]){''.join(parts)}(?![\\\\w-])\""): (r"(?<![\w-])[A-Za-z]+\-\d+(?![\w-])"),
+    ("text/exact.py", "f'(?<![\\\\w-]){any_of_form}(?![\\\\w-])'"): (r"(?<![\w-])[A-Za-z]+\-\d+(?![\w-])"),
     ("text/exact.py", "f\"(?<![^\\\\W_]){'[-_./:#+ ]?'.join(map(re.escape, runs))}(?![^\\\\W_])\""): (
         r"(?<![^\W_])GX[-_./:#+ ]?2290(?![^\W_])"
     ),
-    ("text/exact.py", "f'{begins}|{named}'"): (
+    ("text/exact.py", "f'{at_line_start}|{behind_word}'"): (
         r"^[ \t#*]*(?:§ ?)?4\.2[.):]?(?=[ \t]+[^\d\s]|$)|(?:\b(?:sub-?)?(?:claus"
         r"es?|sections?|articles?|paragraphs?|regulations?) |§ ?)4\.2(?![\d.]*\d)"
     ),
-    ("text/exact.py", "f'(?<![\\\\w-]){shape}(?![\\\\w-])'"): (r"(?<![\w-])PU-\d{2}(?![\w-])"),
+    ("text/exact.py", "f'(?<![\\\\w-]){form}(?![\\\\w-])'"): (r"(?<![\w-])PU-\d{2}(?![\w-])"),
     ("text/exact.py", "f'(?<![\\\\w@])(?<!\\\\w[.\\\\-/:@]){re.escape(text)}(?!\\\\w)(?![.\\\\-/:@]\\\\w)'"): (
         r"(?<![\w@])(?<!\w[.\-/:@])GX\-2290(?!\w)(?![.\-/:@]\w)"
     ),
