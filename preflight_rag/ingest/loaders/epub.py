@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 from preflight_rag.ingest.loaders.fields import file_document, iso_date, one_line
 from preflight_rag.ingest.loaders.files import open_archive
-from preflight_rag.ingest.loaders.html import chapter
+from preflight_rag.ingest.loaders.html import read_chapter_blocks
 from preflight_rag.ingest.loaders.parts import Parts
 from preflight_rag.ingest.loaders.read_report import ReadReport
 from preflight_rag.ingest.loaders.xml import XMLSyntaxError, local, parse_xml
@@ -55,7 +55,7 @@ def _book(path: Path, archive: ZipFile) -> Document:
             missing += 1
             continue
         report.count("chapters")
-        for style, block in chapter(archive.read(name), path, report):
+        for style, block in read_chapter_blocks(archive.read(name), path, report):
             parts.add(block, style)
     if missing:
         report.leave_out(f"chapters that the file lacks: {missing}")

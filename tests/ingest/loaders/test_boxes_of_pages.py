@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from loaded_files import load_one
 
-from preflight_rag.ingest.loaders.html import chapter
+from preflight_rag.ingest.loaders.html import read_chapter_blocks
 from preflight_rag.ingest.loaders.read_report import ReadReport
 
 BEGIN = "<h1>Jobs of the office</h1><p>Scheduled jobs run on all machines, by day and by night, without anybody.</p>"
@@ -191,5 +191,5 @@ def test_links_that_lead_elsewhere_stay_as_they_were(tmp_path: Path, line: str) 
 
 def test_a_box_within_a_books_chapter_is_read(tmp_path: Path) -> None:
     page = f"<html><body><section><h1>Jobs</h1>{BETWEEN}<aside>{REMARK}</aside>{END}</section></body></html>"
-    blocks = chapter(page.encode(), tmp_path / "a.xhtml", ReadReport())
+    blocks = read_chapter_blocks(page.encode(), tmp_path / "a.xhtml", ReadReport())
     assert ("", BeautifulSoup(REMARK, "lxml").get_text()) in blocks
