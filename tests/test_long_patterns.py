@@ -300,7 +300,7 @@ EXAMPLES = [
     ("ingest.loaders.html._CHARSET", b'<meta charset="utf-8">', b"<p>charset=utf-8</p>"),
     ("ingest.loaders.html._HIDING_STYLE", "color: red; display : none", "display: block; opacity: 0.5; font-size: 10px"),
     (
-        "ingest.loaders.jats._COMPARES_MARKS",
+        "ingest.loaders.jats._MARK_COMPARISON",
         "Values with no superscripts in common differ.",
         "Values in one column differ.",
     ),

@@ -43,108 +43,124 @@ from preflight_rag.text.tables import expand_spans, table_lines
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_DOCUMENT = "word/document.xml"
+_DOCUMENT_PART = "word/document.xml"
 _WORD = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _WORD_2010 = "{http://schemas.microsoft.com/office/word/2010/wordml}"
 _MATH = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
 _VML = "{urn:schemas-microsoft-com:vml}"
-_RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _LINK_FIELD = re.compile(r'HYPERLINK\s+"([^"]{1,500})"')
-_OF_CONTENTS = re.compile(r"(?:toc|contents|verzeichnis|tm|tdc|sommario|inhopg)[1-9]")
-"""Names that Word and LibreOffice give the style of an entry of a table of contents, in several languages."""
-_PAGE_BEHIND = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})$")
-_CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
-_BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
+_CONTENTS_STYLE = re.compile(r"(?:toc|contents|verzeichnis|tm|tdc|sommario|inhopg)[1-9]")
+"""Style names of entries of a table of contents in Word and LibreOffice, in several languages."""
+_PAGE_NUMBER_AT_END = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})$")
+_TABLE_CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
+_TEXT_OF_BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))
-_DELETED = (f"{_WORD}del", f"{_WORD}moveFrom")
-_SKIPPED = (f"{_COMPATIBILITY}Fallback", f"{_WORD}pPr", f"{_WORD}rPr", f"{_WORD}sdtPr", *_DELETED)
-_BOX = f"{_WORD}txbxContent"
-_DEEPEST = 20
-"""Text boxes and tables within each other that are followed; a guess."""
-_BEFORE_MARK = 4
-"""Characters before a mark above the line that say whether it is a power or a note's."""
-_LONGEST_ANCHOR = 80
-"""Characters of the words that a comment is on, or of the label of the row that a note is on."""
+"""Elements around paragraphs, rows and cells that change nothing in how these are read."""
+_DELETED_ELEMENTS = (f"{_WORD}del", f"{_WORD}moveFrom")
+_SKIPPED_ELEMENTS = (f"{_COMPATIBILITY}Fallback", f"{_WORD}pPr", f"{_WORD}rPr", f"{_WORD}sdtPr", *_DELETED_ELEMENTS)
+_TEXT_BOX = f"{_WORD}txbxContent"
+_MAXIMUM_DEPTH = 20
+"""Maximum depth of nested text boxes and tables that are read; a guess."""
+_CHARACTERS_BEFORE_MARK = 4
+"""Characters before a superscript that decide whether it is a power or the mark of a note."""
+_MAXIMUM_ANCHOR_LENGTH = 80
+"""Maximum characters of the words that a comment is about, or of the label of the row that a note is about."""
 
 
 def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the document as one, then the files inside of it; `metadata["sections"]` holds the headings.
+    """Yield the document, then the documents embedded in it; `metadata["sections"]` holds the headings.
 
     Raises:
-        EncryptedDocument: It is protected by a password, or an old `.doc` under a new name.
-        UnreadableDocument: It is no Word document.
-        DocumentTooLarge: It unpacks to more than `max_bytes`.
+        EncryptedDocument: The file is protected by a password, or an old `.doc` under a new name.
+        UnreadableDocument: The file is no Word document.
+        DocumentTooLarge: The file unpacks to more than `max_bytes`.
     """
     try:
         with open_archive(path, max_bytes, "Word document") as archive:
             names = set(archive.namelist())
-            if _DOCUMENT not in names:
-                raise UnreadableDocument(f"{path} is no Word document: it has no {_DOCUMENT}")
-            root = parse_xml(archive.read(_DOCUMENT))
-            reader = _Reader(_Parts(archive))
+            if _DOCUMENT_PART not in names:
+                raise UnreadableDocument(f"{path} is no Word document: it has no {_DOCUMENT_PART}")
+            root = parse_xml(archive.read(_DOCUMENT_PART))
+            reader = _Reader(_ArchiveParts(archive))
             properties = core_properties(archive)
             blocks = list(reader.document(root))
-            about = properties.get("title", "")
-            embedded = embedded_documents(path, archive, "word", about, reader.report, max_bytes)
+            title = properties.get("title", "")
+            embedded = embedded_documents(path, archive, "word", title, reader.report, max_bytes)
     except XMLSyntaxError as error:
         raise UnreadableDocument(f"{path} is no readable Word document: {error}") from error
-    yield _document(path, blocks, reader, properties)
+    yield _build_document(path, blocks, reader, properties)
     yield from embedded
 
 
-def _document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
-    """Return the document with the joined blocks as its text."""
+def _build_document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
+    """Return the document, whose text is the joined blocks.
+
+    Its title is that of the properties, else the first heading, else the first line if that looks like a title.
+
+    Args:
+        path: The file.
+        blocks: `(style, text)` of each block.
+        reader: The reader that yielded the blocks; it holds the report.
+        properties: The properties that the file declares, by their names.
+    """
     pieces: list[str] = []
     length, sections = 0, []
-    title = previous = first = ""
+    title = previous = first_text = ""
     for style, block in blocks:
-        separator = "" if not pieces else "\n" if style == previous and style in ("list", "row") else "\n\n"
+        is_next_line = style == previous and style in ("list", "row")
+        separator = ("\n" if is_next_line else "\n\n") if pieces else ""
         previous = style
         start = length + len(separator)
         pieces += [separator, block]
         length += len(separator) + len(block)
         if style.startswith(("heading", "title")):
             sections.append([start, block])
-            title = title or reader.unnumbered.get(block, block)
-        first = first or (block if style not in ("header", "aside", "row") else "")
-    first = first.split("\n", 1)[0]
-    extra: dict[str, Any] = {
+            title = title or reader.text_without_number.get(block, block)
+        if not first_text and style not in ("header", "aside", "row"):
+            first_text = block
+    first_line = first_text.split("\n", 1)[0]
+    metadata: dict[str, Any] = {
         key: properties[key] for key in ("subject", "keywords", "description", "category") if key in properties
     }
+    if sections:
+        metadata["sections"] = sections
     return file_document(
         path,
         "".join(pieces),
-        title=properties.get("title", "") or title or (first if title_like(first) else ""),
+        title=properties.get("title", "") or title or (first_line if title_like(first_line) else ""),
         saved=iso_date(properties.get("created") or properties.get("modified")),
         authors=people(properties.get("creator", "")),
-        metadata={**extra, **({"sections": sections} if sections else {})},
+        metadata=metadata,
         report=reader.report,
         find_headings=True,
     )
 
 
-class _Parts:
-    """The files inside the archive besides the main document."""
+class _ArchiveParts:
+    """The files ("parts") inside the archive of a Word document, besides the main document."""
 
     def __init__(self, archive: ZipFile) -> None:
         self._archive, self.names = archive, set(archive.namelist())
         self.targets: dict[str, tuple[str, str]] = {}
+        """Kind and name of the part that each relationship's id leads to."""
         self.links: dict[str, str] = {}
-        for each in self.root("word/_rels/document.xml.rels", default=()):
-            if each.get("TargetMode") == "External":
-                self.links[str(each.get("Id"))] = str(each.get("Target", ""))
-            else:
-                target = posixpath.normpath(posixpath.join("word", str(each.get("Target", "")))).lstrip("/")
-                if str(each.get("Target", "")).startswith("/"):
-                    target = str(each.get("Target")).lstrip("/")
-                kind = str(each.get("Type", "")).rsplit("/", 1)[-1]
-                self.targets[str(each.get("Id"))] = (kind, target)
+        """Web address that each relationship's id leads to."""
+        for relationship in self.root("word/_rels/document.xml.rels", default=()):
+            target = str(relationship.get("Target", ""))
+            if relationship.get("TargetMode") == "External":
+                self.links[str(relationship.get("Id"))] = target
+                continue
+            # A target that begins with a slash is absolute, any other one is relative to the main document.
+            name = target if target.startswith("/") else posixpath.normpath(posixpath.join("word", target))
+            kind = str(relationship.get("Type", "")).rsplit("/", 1)[-1]
+            self.targets[str(relationship.get("Id"))] = (kind, name.lstrip("/"))
 
-    def of_kind(self, kind: str) -> list[str]:
+    def names_of_kind(self, kind: str) -> list[str]:
         """Return the names of the parts of a kind, such as "footnotes"."""
-        return [name for found, name in self.targets.values() if found == kind and name in self.names]
+        return [name for part_kind, name in self.targets.values() if part_kind == kind and name in self.names]
 
     def root(self, name: str, default: Any = None) -> Any:
         """Return the root element of a part; `default` if there is no such part."""
@@ -152,8 +168,17 @@ class _Parts:
 
 
 @dataclass
-class _Asides:
-    """Texts that are attached to a paragraph, such as notes; they are read after it."""
+class _AttachedTexts:
+    """Texts that are attached to a paragraph, such as notes; they are read after it.
+
+    Attributes:
+        notes: Kind ("footnote", "endnote") and id of each note that is referred to.
+        comments: Ids of the comments.
+        boxes: Elements of text boxes.
+        pictures: Descriptions of pictures.
+        lines: `(style, text)` of the lines of charts and diagrams.
+        tables: Elements of tables inside the paragraph or cell.
+    """
 
     notes: list[tuple[str, str]] = field(default_factory=list)
     comments: list[str] = field(default_factory=list)
@@ -164,139 +189,153 @@ class _Asides:
 
 
 class _Reader:
-    """Reads one document; `report` records what was read."""
+    """Reader of one Word document; `report` records what it read."""
 
-    def __init__(self, parts: _Parts) -> None:
+    def __init__(self, parts: _ArchiveParts) -> None:
         self.report = ReadReport()
         self._parts = parts
-        self._notes = {kind: self._by_id(f"{kind}s", kind) for kind in ("footnote", "endnote")}
-        self._numbers = {"footnote": 0, "endnote": 0}
-        self._comments = self._by_id("comments", "comment")
-        self._anchors: dict[str, list[str]] = {}
+        self._notes = {kind: self._elements_by_id(f"{kind}s", kind) for kind in ("footnote", "endnote")}
+        self._note_counts = {"footnote": 0, "endnote": 0}
+        self._comments = self._elements_by_id("comments", "comment")
+        self._commented_words: dict[str, list[str]] = {}
         self._open_comments: set[str] = set()
         self._depth = 0
         self._caption = ""
-        self._deletions = 0
-        self._struck = 0
-        self._unseen = 0
+        self._deletion_count = 0
+        self._struck_out_runs = 0
+        self._hidden_runs = 0
         self._links: list[tuple[str, str]] = []
-        self._rows: dict[tuple[str, str], str] = {}
-        self.unnumbered: dict[str, str] = {}
-        """Headings and paragraphs without their automatic numbers, which no title has."""
+        self._row_labels: dict[tuple[str, str], str] = {}
+        self.text_without_number: dict[str, str] = {}
+        """Each heading and paragraph, as it was yielded, without its automatic number; titles are taken from here."""
         self._numbering = WordNumbering(parts.root("word/numbering.xml"), parts.root("word/styles.xml"))
 
     def document(self, root: _Element) -> Iterator[tuple[str, str]]:
-        """Yield `(style, text)` of each block that has text."""
-        for text in self._running("header"):
+        """Yield `(style, text)` of each block of the document that has text; `root` is the main document's element."""
+        for text in self._running_lines("header"):
             yield "header", f"Header: {text}"
         body = root.find(f"{_WORD}body")
         yield from self._blocks(body if body is not None else root)
-        for name, left in self._notes.items():  # that no reference in the text leads to
-            for each in list(left.values()):
-                yield from self._note(name, each)
-            left.clear()
+        for kind, remaining_notes in self._notes.items():  # notes to which no reference in the text leads
+            for note in list(remaining_notes.values()):
+                yield from self._note_blocks(kind, note)
+            remaining_notes.clear()
         for number in list(self._comments):
-            yield from self._comment(number)
+            yield from self._comment_blocks(number)
         for line in link_lines(self._links):
             yield "list", line
-        for text in self._running("footer"):
+        for text in self._running_lines("footer"):
             yield "aside", f"Footer: {text}"
         self._report_left_out()
 
     def _report_left_out(self) -> None:
-        """Report what is in the document and not in its text."""
-        self.report.leave_out_struck(self._struck)
-        self.report.leave_out_hidden(self._unseen)
-        if self._deletions:
-            many = "1 deletion" if self._deletions == 1 else f"{self._deletions} deletions"
-            self.report.leave_out(f"{many} of tracked changes", "deleted in the document")
+        """Add what is in the document, but was left out of its text, to the report."""
+        self.report.leave_out_struck(self._struck_out_runs)
+        self.report.leave_out_hidden(self._hidden_runs)
+        if self._deletion_count:
+            deletions = "1 deletion" if self._deletion_count == 1 else f"{self._deletion_count} deletions"
+            self.report.leave_out(f"{deletions} of tracked changes", "deleted in the document")
 
-    def _by_id(self, part: str, tag: str) -> dict[str, _Element]:
-        """Return the notes or comments of a part by their ids."""
-        found = {}
-        for name in self._parts.of_kind(part):
-            for each in self._parts.root(name).iterchildren(f"{_WORD}{tag}"):
-                if each.get(f"{_WORD}type") not in ("separator", "continuationSeparator", "continuationNotice"):
-                    found[str(each.get(f"{_WORD}id"))] = each
-        return found
+    def _elements_by_id(self, part: str, tag: str) -> dict[str, _Element]:
+        """Return the notes or comments of a kind of part by their ids, without the separators above footnotes."""
+        elements = {}
+        for name in self._parts.names_of_kind(part):
+            for element in self._parts.root(name).iterchildren(f"{_WORD}{tag}"):
+                if element.get(f"{_WORD}type") not in ("separator", "continuationSeparator", "continuationNotice"):
+                    elements[str(element.get(f"{_WORD}id"))] = element
+        return elements
 
-    def _running(self, kind: str) -> list[str]:
-        """Return the headers or footers, each once, without page numbers."""
-        found: dict[str, None] = {}
-        for name in self._parts.of_kind(kind):
+    def _running_lines(self, kind: str) -> list[str]:
+        """Return the texts of the headers or footers (`kind`), each once, without bare page numbers."""
+        lines: dict[str, None] = {}
+        for name in self._parts.names_of_kind(kind):
             blocks = [text for _, text in self._blocks(self._parts.root(name))]
             text = "\n".join(blocks).strip()
             if not is_page_number(text):
-                found[text] = None
-        self.report.count("headers", len(found))
-        return list(found)
+                lines[text] = None
+        self.report.count("headers", len(lines))
+        return list(lines)
 
     def _blocks(self, parent: _Element) -> Iterator[tuple[str, str]]:
-        """Yield `(style, text)` of each paragraph, list item and table row that has text."""
+        """Yield `(style, text)` of each paragraph, list item and table row in an element that has text.
+
+        Each is followed by the texts attached to it. Entries of a table of contents are only counted.
+        """
         items = OpenItems()
-        for child in _unwrapped(parent, f"{_WORD}p", f"{_WORD}tbl"):
+        for child in _children_with_tags(parent, f"{_WORD}p", f"{_WORD}tbl"):
             if child.tag == f"{_WORD}tbl":
-                yield from self._table(child)
+                yield from self._table_blocks(child)
                 self._caption = ""
                 continue
-            asides = _Asides()
-            text = self._tidy(self._text(child, asides))
+            attached = _AttachedTexts()
+            text = self._tidy_text(self._text_of(child, attached))
             label = self._numbering.label(child) if text else ""
             if any(char.isalnum() for char in text):
-                style = _style(child)
-                if style == "tocheading" or (_OF_CONTENTS.fullmatch(style) and _PAGE_BEHIND.search(text)):
+                style = _paragraph_style(child)
+                if style == "tocheading" or (_CONTENTS_STYLE.fullmatch(style) and _PAGE_NUMBER_AT_END.search(text)):
                     self.report.count("contents_lines")
                     continue
-                self._caption = text if style == "caption" or _CAPTION.match(text) else ""
+                self._caption = text if style == "caption" or _TABLE_CAPTION.match(text) else ""
                 if style == "list" or (label and not style.startswith(("heading", "title"))):
-                    yield "list", f"{label or '-'} {items.add(_list_depth(child), text)}"
+                    yield "list", f"{label or '-'} {items.add(_list_level(child), text)}"
                 else:
                     items.leave()
-                    written = f"{label} {text}" if label else text
-                    self.unnumbered[written] = text
-                    yield style, written
-            yield from self._beside(asides)
+                    numbered_text = f"{label} {text}" if label else text
+                    self.text_without_number[numbered_text] = text
+                    yield style, numbered_text
+            yield from self._attached_blocks(attached)
 
-    def _beside(self, asides: _Asides) -> Iterator[tuple[str, str]]:
-        """Yield the texts attached to a paragraph: pictures, boxes, notes and comments."""
-        for text in dict.fromkeys(asides.pictures):
+    def _attached_blocks(self, attached: _AttachedTexts) -> Iterator[tuple[str, str]]:
+        """Yield `(style, text)` of what is attached to a paragraph: pictures, charts, boxes, notes and comments."""
+        for text in dict.fromkeys(attached.pictures):
             yield "aside", f"Picture: {text}"
-        yield from asides.lines
-        for box in asides.boxes:
-            yield from self._box(box)
-        for kind, number in asides.notes:
+        yield from attached.lines
+        for box in attached.boxes:
+            yield from self._text_box_blocks(box)
+        for kind, number in attached.notes:
             if (note := self._notes[kind].pop(number, None)) is not None:
-                yield from self._note(kind, note, self._rows.get((kind, number), ""))
-        for number in asides.comments:
-            yield from self._comment(number)
+                yield from self._note_blocks(kind, note, self._row_labels.get((kind, number), ""))
+        for number in attached.comments:
+            yield from self._comment_blocks(number)
 
-    def _box(self, box: _Element) -> Iterator[tuple[str, str]]:
-        """Yield the blocks of a text box."""
-        if self._depth >= _DEEPEST:
+    def _text_box_blocks(self, box: _Element) -> Iterator[tuple[str, str]]:
+        """Yield the blocks of a text box; nothing for one that is nested too deeply."""
+        if self._depth >= _MAXIMUM_DEPTH:
             return
         self._depth += 1
-        found = list(self._blocks(box))
+        blocks = list(self._blocks(box))
         self._depth -= 1
-        self.report.count("text_boxes", bool(found))
-        yield from found
+        self.report.count("text_boxes", bool(blocks))
+        yield from blocks
 
-    def _note(self, kind: str, note: _Element, row: str = "") -> Iterator[tuple[str, str]]:
-        """Yield a note; if its mark is in a table, with the label of the row that it explains."""
-        self._numbers[kind] += 1
-        name = f"{kind.capitalize()} {self._numbers[kind]}{f' ({row})' if row else ''}"
-        found = list(self._blocks(note))
-        self.report.count("footnotes", bool(found))
-        for place, (style, text) in enumerate(found):
-            named = f"{name}: {text}" if place == 0 and style != "row" else text
-            yield style if style == "row" else "aside", named
+    def _note_blocks(self, kind: str, note: _Element, row: str = "") -> Iterator[tuple[str, str]]:
+        """Yield the blocks of a note, the first one with its name: "Footnote 2 (Oslo): closed in May".
 
-    def _words_of_note(self, kind: str, number: str) -> str:
-        """Return the text of a note for the cell that refers to it; the note also follows the table."""
+        Args:
+            kind: "footnote" or "endnote".
+            note: The note's element.
+            row: Label of the table's row that the note is about; "" outside of tables.
+        """
+        self._note_counts[kind] += 1
+        name = f"{kind.capitalize()} {self._note_counts[kind]}{f' ({row})' if row else ''}"
+        blocks = list(self._blocks(note))
+        self.report.count("footnotes", bool(blocks))
+        for index, (style, text) in enumerate(blocks):
+            if style == "row":
+                yield "row", text
+            else:
+                yield "aside", f"{name}: {text}" if index == 0 else text
+
+    def _note_text(self, kind: str, number: str) -> str:
+        """Return the text of a note on one line, to be put into the cell that refers to it; "" if there is no note."""
         note = self._notes[kind].get(number)
-        return one_line("".join(each.text or "" for each in note.iter(f"{_WORD}t"))) if note is not None else ""
+        return one_line("".join(run.text or "" for run in note.iter(f"{_WORD}t"))) if note is not None else ""
 
-    def _comment(self, number: str) -> Iterator[tuple[str, str]]:
-        """Yield a comment as one line, with its author and the words that it is about."""
+    def _comment_blocks(self, number: str) -> Iterator[tuple[str, str]]:
+        """Yield a comment as one line: "Comment by Ann on “the price”: too high"; nothing for an empty one.
+
+        `number` is the comment's id. A comment is yielded only once.
+        """
         comment = self._comments.pop(number, None)
         if comment is None:
             return
@@ -305,71 +344,77 @@ class _Reader:
             return
         self.report.count("comments")
         author = one_line(comment.get(f"{_WORD}author", ""))
-        anchor = " ".join("".join(self._anchors.get(number, [])).split())
-        anchor = anchor if len(anchor) <= _LONGEST_ANCHOR else anchor[:_LONGEST_ANCHOR].rsplit(" ", 1)[0] + " …"
-        named = f"Comment{f' by {author}' if author else ''}{f' on “{anchor}”' if anchor else ''}"
-        yield "aside", f"{named}: {text}"
+        anchor = " ".join("".join(self._commented_words.get(number, [])).split())
+        if len(anchor) > _MAXIMUM_ANCHOR_LENGTH:
+            anchor = anchor[:_MAXIMUM_ANCHOR_LENGTH].rsplit(" ", 1)[0] + " …"
+        name = f"Comment{f' by {author}' if author else ''}{f' on “{anchor}”' if anchor else ''}"
+        yield "aside", f"{name}: {text}"
 
-    def _table(self, table: _Element) -> Iterator[tuple[str, str]]:
-        """Yield the rows of a table, each with the caption and the columns' names, then the tables inside it."""
-        caption, marked = self._caption, 0
+    def _table_blocks(self, table: _Element) -> Iterator[tuple[str, str]]:
+        """Yield the rows of a table, each with the caption and the columns' names, then the tables inside it.
+
+        The texts attached to its cells follow. A note is also put into the cell that refers to it. Rows that a tracked
+        change deletes are left out.
+        """
+        caption, header_rows = self._caption, 0
         rows: list[list[tuple[str, int, int]]] = []
-        asides = _Asides()
-        for row in _unwrapped(table, f"{_WORD}tr"):
+        attached = _AttachedTexts()
+        for row in _children_with_tags(table, f"{_WORD}tr"):
             if row.find(f"{_WORD}trPr/{_WORD}del") is not None:
-                self._deletions += 1
+                self._deletion_count += 1
                 continue
             cells: list[tuple[str, int, int]] = []
-            noted = len(asides.notes)
-            for cell in _unwrapped(row, f"{_WORD}tc"):
-                before = len(asides.notes)
-                text = with_typed_boxes(parted(" ".join(self._text(cell, asides).split())))
-                for each in asides.notes[before:]:
-                    text = with_note(text, self._words_of_note(*each))
-                if not text and _goes_on(cell):
-                    text = _above(rows, sum(columns for _, columns, _ in cells))
-                cells.append((text, _columns(cell), 1))
+            notes_before_row = len(attached.notes)
+            for cell in _children_with_tags(row, f"{_WORD}tc"):
+                notes_before_cell = len(attached.notes)
+                text = with_typed_boxes(parted(" ".join(self._text_of(cell, attached).split())))
+                for kind, number in attached.notes[notes_before_cell:]:
+                    text = with_note(text, self._note_text(kind, number))
+                if not text and _continues_cell_above(cell):
+                    text = _cell_text_above(rows, sum(columns for _, columns, _ in cells))
+                cells.append((text, _column_span(cell), 1))
             label = next((text for text, _, _ in cells if text), "")
-            if len(label) <= _LONGEST_ANCHOR:
-                self._rows |= dict.fromkeys(asides.notes[noted:], label)
+            if len(label) <= _MAXIMUM_ANCHOR_LENGTH:
+                self._row_labels |= dict.fromkeys(attached.notes[notes_before_row:], label)
             rows.append(cells)
-            if marked == len(rows) - 1 and row.find(f"{_WORD}trPr/{_WORD}tblHeader") is not None:
-                marked += 1
-        lines = table_lines(expand_spans(rows), caption=caption, header_rows=marked or None)
+            # Only rows at the beginning of a table can be its header.
+            if header_rows == len(rows) - 1 and row.find(f"{_WORD}trPr/{_WORD}tblHeader") is not None:
+                header_rows += 1
+        lines = table_lines(expand_spans(rows), caption=caption, header_rows=header_rows or None)
         for line in self.report.table(lines):
             yield "row", line
         self._caption = ""
-        for inner in asides.tables if self._depth < _DEEPEST else ():
+        for inner in attached.tables if self._depth < _MAXIMUM_DEPTH else ():
             self._depth += 1
-            yield from self._table(inner)
+            yield from self._table_blocks(inner)
             self._depth -= 1
-        yield from self._beside(asides)
+        yield from self._attached_blocks(attached)
 
     @staticmethod
-    def _tidy(text: str) -> str:
-        """Return a text with single spaces, with its check boxes in words."""
+    def _tidy_text(text: str) -> str:
+        """Return the lines of a text with single spaces, and with check boxes (☐, [x]) in words."""
         return with_typed_boxes("\n".join(parted(" ".join(line.split())) for line in text.split("\n")).strip())
 
-    def _text(self, element: _Element, asides: _Asides) -> str:
-        """Return all words inside an element, without deleted ones; texts attached to it are added to `asides`."""
+    def _text_of(self, element: _Element, attached: _AttachedTexts) -> str:
+        """Return the text of an element, without deleted and hidden words; add what is attached to it to `attached`."""
         parts: list[str] = []
         stack: list[Any] = [element]
         while stack:
             node = stack.pop()
             if isinstance(node, str):
                 parts.append(node)
-            elif node.tag in _SKIPPED:
-                self._deletions += node.tag in _DELETED and _has_text(node)
+            elif node.tag in _SKIPPED_ELEMENTS:
+                self._deletion_count += node.tag in _DELETED_ELEMENTS and _has_text(node)
             elif node.tag in (f"{_WORD}t", f"{_MATH}t"):
-                if not (text := self._shown(node)):
+                if not (text := self._visible_text(node)):
                     continue
-                parts.append(raised_behind(_end(parts), text) if _is_superscript(node) else text)
+                parts.append(raised_behind(_last_characters(parts), text) if _is_superscript(node) else text)
                 for number in self._open_comments:
-                    self._anchors.setdefault(number, []).append(node.text or "")
-            elif node.tag in _BREAKS:
-                parts.append(_BREAKS[node.tag])
-            elif (written := self._special(node, asides, is_whole=node is element)) is not None:
-                parts.append(written)
+                    self._commented_words.setdefault(number, []).append(node.text or "")
+            elif node.tag in _TEXT_OF_BREAKS:
+                parts.append(_TEXT_OF_BREAKS[node.tag])
+            elif (replacement := self._replacement(node, attached, is_outermost=node is element)) is not None:
+                parts.append(replacement)
             else:
                 if node.tag == f"{_WORD}p" and node is not element:
                     stack.append("\n")
@@ -378,204 +423,218 @@ class _Reader:
                 stack.extend(reversed(node))
         return clean("".join(parts))
 
-    def _shown(self, node: _Element) -> str:
-        """Return the words of an element; "" of one that is hidden, or struck out, so that it holds no longer."""
+    def _visible_text(self, node: _Element) -> str:
+        """Return the text of a run; "" if it is hidden or struck out, which is counted."""
         text = node.text or ""
-        if _has_mark(node, "strike", "dstrike"):
-            self._struck += bool(text.strip())
+        if _has_text_property(node, "strike", "dstrike"):
+            self._struck_out_runs += bool(text.strip())
             return ""
-        if _has_mark(node, "vanish"):
-            self._unseen += bool(text.strip())
+        if _has_text_property(node, "vanish"):
+            self._hidden_runs += bool(text.strip())
             return ""
         return text
 
-    def _special(self, node: _Element, asides: _Asides, *, is_whole: bool) -> str | None:
-        """Return the replacement of an element without words; None for one whose children are to be read."""
-        if node.tag == _BOX:
-            asides.boxes.append(node)
+    def _replacement(self, node: _Element, attached: _AttachedTexts, *, is_outermost: bool) -> str | None:
+        """Return the text to write for a special element; None for one whose children are to be read.
+
+        Text boxes, and tables inside of the outermost element, are added to `attached` and replaced by "".
+        """
+        if node.tag == _TEXT_BOX:
+            attached.boxes.append(node)
             return ""
-        if node.tag == f"{_WORD}tbl" and not is_whole:
-            asides.tables.append(node)
+        if node.tag == f"{_WORD}tbl" and not is_outermost:
+            attached.tables.append(node)
             return ""
         if isinstance(node.tag, str) and node.tag.startswith(_MATH):
             return equation(node)
         if isinstance(node.tag, str) and node.tag.startswith(_WORD):
-            return self._mark(node, node.tag.removeprefix(_WORD), asides)
-        return self._drawn(node, asides)
+            return self._replacement_of_word_element(node, node.tag.removeprefix(_WORD), attached)
+        return self._record_drawing(node, attached)
 
-    def _mark(self, node: _Element, name: str, asides: _Asides) -> str | None:
-        """Return the words for a Word element such as a check box, and record notes, comments and insertions."""
+    def _replacement_of_word_element(self, node: _Element, name: str, attached: _AttachedTexts) -> str | None:
+        """Return the text to write for a Word element such as a check box; None if its children are to be read.
+
+        Notes, comments, links and insertions are recorded.
+        """
         number = str(node.get(f"{_WORD}id"))
         if name in ("footnoteReference", "endnoteReference"):
-            asides.notes.append((name.removesuffix("Reference"), number))
+            attached.notes.append((name.removesuffix("Reference"), number))
         elif name in ("commentRangeStart", "commentRangeEnd"):
-            (self._open_comments.add if name.endswith("Start") else self._open_comments.discard)(number)
+            if name.endswith("Start"):
+                self._open_comments.add(number)
+            else:
+                self._open_comments.discard(number)
         elif name == "commentReference":
-            asides.comments.append(number)
+            attached.comments.append(number)
         elif name in ("ins", "moveTo"):
             self.report.count("insertions", _has_text(node))
-        elif name == "sdt" and (ticked := node.find(f"{_WORD}sdtPr/{_WORD_2010}checkbox")) is not None:
-            return f"{words_for(_is_on(ticked.find(f'{_WORD_2010}checked'), _WORD_2010))} "
+        elif name == "sdt" and (box := node.find(f"{_WORD}sdtPr/{_WORD_2010}checkbox")) is not None:
+            return f"{words_for(_is_switched_on(box.find(f'{_WORD_2010}checked'), _WORD_2010))} "
         elif name == "sym":
             return font_box(str(node.get(f"{_WORD}font")), str(node.get(f"{_WORD}char"))) or None
         elif name == "sdt" and node.find(f"{_WORD}sdtPr/{_WORD}showingPlcHdr") is not None:
-            return ""  # "Click here to enter text": nobody has
+            return ""  # the placeholder of a field that nobody has filled in: "Click here to enter text"
         elif name == "ffData":
             return _form_field(node)
         elif name in ("hyperlink", "instrText"):
-            self._note_link(node, name)
+            self._record_link(node, name)
         return None
 
-    def _note_link(self, node: _Element, name: str) -> None:
-        """Note where a link, or the field of one, leads."""
+    def _record_link(self, node: _Element, name: str) -> None:
+        """Record the words and the address of a `hyperlink` element, or the address of a link's field."""
         if name == "hyperlink":
-            words = "".join(each.text or "" for each in node.iter(f"{_WORD}t"))
-            self._links.append((words, self._parts.links.get(str(node.get(f"{_RELATION}id")), "")))
+            words = "".join(run.text or "" for run in node.iter(f"{_WORD}t"))
+            self._links.append((words, self._parts.links.get(str(node.get(f"{_RELATIONSHIPS}id")), "")))
         elif match := _LINK_FIELD.search(node.text or ""):
             self._links.append(("", match[1]))
 
-    def _drawn(self, node: _Element, asides: _Asides) -> str | None:
-        """Record the texts of a picture, chart or diagram beside the paragraph; always return None."""
+    def _record_drawing(self, node: _Element, attached: _AttachedTexts) -> str | None:
+        """Add the texts of a picture, chart or diagram to `attached`; return None, so that its children are read."""
         if node.tag == f"{_DRAWING}docPr":
-            self._picture(node, one_line(node.get("descr") or ""), asides)
+            self._record_picture(node, one_line(node.get("descr") or ""), attached)
         elif node.tag in (f"{_VML}imagedata", f"{_VML}shape"):
-            self._old_picture(node, asides)
-        elif local(node) == "chart" and (place := self._target(node, "id")):
-            asides.lines += [("row", line) for line in self.report.table(chart_lines(self._parts.root(place)))]
-        elif local(node) == "relIds" and (place := self._target(node, "dm")):
-            text = diagram_text(self._parts.root(place))
-            asides.lines += [("aside", f"Diagram: {text}")] if text else []
+            self._record_vml_picture(node, attached)
+        elif local(node) == "chart" and (part := self._target_part(node, "id")):
+            attached.lines += [("row", line) for line in self.report.table(chart_lines(self._parts.root(part)))]
+        elif local(node) == "relIds" and (part := self._target_part(node, "dm")):
+            text = diagram_text(self._parts.root(part))
+            attached.lines += [("aside", f"Diagram: {text}")] if text else []
         return None
 
-    def _old_picture(self, node: _Element, asides: _Asides) -> None:
-        """Record a picture in the format before Word 2007, which is described by its shape."""
+    def _record_vml_picture(self, node: _Element, attached: _AttachedTexts) -> None:
+        """Add the description of a picture in the format before Word 2007 (VML) to `attached`; count the picture.
+
+        A picture without a description is not counted if the shape around it has one.
+        """
         parent = node.getparent()
-        described = one_line(node.get("alt") or "")
-        if described:
-            asides.pictures.append(described)
+        description = one_line(node.get("alt") or "")
+        if description:
+            attached.pictures.append(description)
             self.report.count("pictures_described")
         elif node.tag == f"{_VML}imagedata" and not (parent is not None and parent.get("alt")):
             self.report.count("pictures_without_text")
 
-    def _picture(self, frame: _Element, described: str, asides: _Asides) -> None:
-        """Record a picture's description; frames of text boxes and charts are ignored."""
+    def _record_picture(self, frame: _Element, description: str, attached: _AttachedTexts) -> None:
+        """Add the description of a drawing to `attached`; count pictures, but no other drawings, without one."""
         parent = frame.getparent()
-        has_picture = parent is not None and any(local(each) == "pic" for each in parent.iter())
-        if described:
-            asides.pictures.append(described)
+        has_picture = parent is not None and any(local(element) == "pic" for element in parent.iter())
+        if description:
+            attached.pictures.append(description)
             self.report.count("pictures_described")
         elif has_picture:
             self.report.count("pictures_without_text")
 
-    def _target(self, node: _Element, name: str) -> str:
-        """Return the name of the part to which an element refers; "" without one."""
-        place = self._parts.targets.get(str(node.get(f"{_RELATION}{name}")), ("", ""))[1]
-        return place if place in self._parts.names else ""
+    def _target_part(self, node: _Element, name: str) -> str:
+        """Return the name of the part to which an element's attribute refers; "" if the archive has no such part."""
+        _, part = self._parts.targets.get(str(node.get(f"{_RELATIONSHIPS}{name}")), ("", ""))
+        return part if part in self._parts.names else ""
 
 
-def _end(parts: list[str]) -> str:
-    """Return the last characters of a text in parts, which a mark above the line stands behind."""
-    found = ""
+def _last_characters(parts: list[str]) -> str:
+    """Return the last characters of the joined parts, by which a superscript after them is judged."""
+    end = ""
     for part in reversed(parts):
-        found = part + found
-        if len(found) >= _BEFORE_MARK:
+        end = part + end
+        if len(end) >= _CHARACTERS_BEFORE_MARK:
             break
-    return found[-_BEFORE_MARK:]
+    return end[-_CHARACTERS_BEFORE_MARK:]
 
 
 def _has_text(node: _Element) -> bool:
-    """Return whether an element contains text."""
-    return any(each.text and each.text.strip() for each in node.iter(f"{_WORD}t", f"{_WORD}delText"))
+    """Return whether an element contains text that is not blank, deleted text included."""
+    return any(run.text and run.text.strip() for run in node.iter(f"{_WORD}t", f"{_WORD}delText"))
 
 
-def _has_mark(node: _Element, *names: str) -> bool:
-    """Return whether one of some properties of a text's run is on, such as that it is struck out."""
+def _has_text_property(node: _Element, *names: str) -> bool:
+    """Return whether the run around a text has one of the named properties switched on, such as "strike"."""
     run = node.getparent()
     properties = run.find(f"{_WORD}rPr") if run is not None else None
-    return properties is not None and any(_is_on(properties.find(f"{_WORD}{name}"), _WORD) for name in names)
+    return properties is not None and any(_is_switched_on(properties.find(f"{_WORD}{name}"), _WORD) for name in names)
 
 
 def _is_superscript(node: _Element) -> bool:
-    """Return whether a run of text is a superscript."""
+    """Return whether the run around a text is a superscript."""
     run = node.getparent()
-    place = run.find(f"{_WORD}rPr/{_WORD}vertAlign") if run is not None else None
-    return place is not None and place.get(f"{_WORD}val") == "superscript"
+    alignment = run.find(f"{_WORD}rPr/{_WORD}vertAlign") if run is not None else None
+    return alignment is not None and alignment.get(f"{_WORD}val") == "superscript"
 
 
-def _is_on(mark: _Element | None, space: str) -> bool:
-    """Return whether a Boolean property is set: present, without a value that turns it off."""
-    return mark is not None and mark.get(f"{space}val", "1") not in ("0", "false", "off")
+def _is_switched_on(mark: _Element | None, namespace: str) -> bool:
+    """Return whether a Boolean property is set: its element exists, and its value does not switch it off."""
+    return mark is not None and mark.get(f"{namespace}val", "1") not in ("0", "false", "off")
 
 
 def _form_field(data: _Element) -> str:
-    """Return the visible value of an old form field that has no text: a check box, or a list's entry."""
+    """Return the value of a legacy form field: a check box in words, or the selected entry of a list; else ""."""
     box = data.find(f"{_WORD}checkBox")
     if box is not None:
         mark = box.find(f"{_WORD}checked")
         mark = mark if mark is not None else box.find(f"{_WORD}default")
-        return f"{words_for(_is_on(mark, _WORD))} "
+        return f"{words_for(_is_switched_on(mark, _WORD))} "
     choices = data.find(f"{_WORD}ddList")
     if choices is None:
         return ""
-    entries = [str(each.get(f"{_WORD}val", "")) for each in choices.iterchildren(f"{_WORD}listEntry")]
-    chosen = choices.find(f"{_WORD}result")
-    place = str(chosen.get(f"{_WORD}val", "0")) if chosen is not None else "0"
-    number = whole_number(place, len(entries))
-    return entries[number] if number < len(entries) else ""
+    entries = [str(entry.get(f"{_WORD}val", "")) for entry in choices.iterchildren(f"{_WORD}listEntry")]
+    selection = choices.find(f"{_WORD}result")
+    index = whole_number(str(selection.get(f"{_WORD}val", "0")) if selection is not None else "0", len(entries))
+    return entries[index] if index < len(entries) else ""
 
 
-def _goes_on(cell: _Element) -> bool:
-    """Return whether a cell continues the one above it, which spans several rows."""
+def _continues_cell_above(cell: _Element) -> bool:
+    """Return whether a cell is the continuation of the cell above it, which spans several rows."""
     merged = cell.find(f"{_WORD}tcPr/{_WORD}vMerge")
     return merged is not None and merged.get(f"{_WORD}val", "continue") != "restart"
 
 
-def _above(rows: list[list[tuple[str, int, int]]], place: int) -> str:
-    """Return the text of the last row's cell that begins in a column."""
+def _cell_text_above(rows: list[list[tuple[str, int, int]]], column: int) -> str:
+    """Return the text of the last row's cell that begins in a column, counted from 0; "" if there is none."""
     start = 0
-    for text, columns, _ in rows[-1] if rows else ():
-        if start == place:
+    for text, column_span, _ in rows[-1] if rows else ():
+        if start == column:
             return text
-        start += columns
+        start += column_span
     return ""
 
 
-def _columns(cell: _Element) -> int:
-    """Return how many columns a cell spans."""
+def _column_span(cell: _Element) -> int:
+    """Return how many columns a cell spans; 1 if it does not tell."""
     span = cell.find(f"{_WORD}tcPr/{_WORD}gridSpan")
     text = str(span.get(f"{_WORD}val", "1")) if span is not None else "1"
     return whole_number(text, 1)
 
 
-def _unwrapped(parent: _Element, *tags: str) -> Iterator[_Element]:
-    """Yield the children with one of the tags, including those in content controls and insertions."""
+def _children_with_tags(parent: _Element, *tags: str) -> Iterator[_Element]:
+    """Yield the children with one of the tags, also from inside content controls and insertions.
+
+    Content controls that nobody has filled in are left out.
+    """
     for child in parent:
         if child.tag in tags:
             yield child
         elif child.tag == f"{_WORD}sdt" and child.find(f"{_WORD}sdtPr/{_WORD}showingPlcHdr") is not None:
             continue
         elif child.tag in _WRAPPERS:
-            yield from _unwrapped(child, *tags)
+            yield from _children_with_tags(child, *tags)
 
 
-def _list_depth(paragraph: _Element) -> int:
-    """Return the level of a list item: by its numbering, else by a style such as "List Bullet 2"."""
+def _list_level(paragraph: _Element) -> int:
+    """Return the level of a list item, 0 for the outermost, by its numbering, else by a style like "List Bullet 2"."""
     level = paragraph.find(f"{_WORD}pPr/{_WORD}numPr/{_WORD}ilvl")
-    depth = whole_number(str(level.get(f"{_WORD}val", "")), -1, DEEPEST_LEVEL) if level is not None else -1
-    if depth >= 0:
-        return depth
-    named = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
-    number = re.search(r"[2-9]$", str(named.get(f"{_WORD}val", ""))) if named is not None else None
+    number_level = whole_number(str(level.get(f"{_WORD}val", "")), -1, DEEPEST_LEVEL) if level is not None else -1
+    if number_level >= 0:
+        return number_level
+    style = paragraph.find(f"{_WORD}pPr/{_WORD}pStyle")
+    number = re.search(r"[2-9]$", str(style.get(f"{_WORD}val", ""))) if style is not None else None
     return int(number[0]) - 1 if number else 0
 
 
-def _style(paragraph: _Element) -> str:
-    """Return the kind of a paragraph by its style: `heading…`, `title`, `list` or the style's name."""
+def _paragraph_style(paragraph: _Element) -> str:
+    """Return the style of a paragraph: "heading1", "title", "list", or another name in lower case; "" if none."""
     properties = paragraph.find(f"{_WORD}pPr")
     if properties is None:
         return ""
-    named = properties.find(f"{_WORD}pStyle")
-    style = str(named.get(f"{_WORD}val", "")).lower() if named is not None else ""
+    style_element = properties.find(f"{_WORD}pStyle")
+    style = str(style_element.get(f"{_WORD}val", "")).lower() if style_element is not None else ""
     if style.startswith(("heading", "title")):
         return style
     return "list" if style.startswith("list") or properties.find(f"{_WORD}numPr") is not None else style
