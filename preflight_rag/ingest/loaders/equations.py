@@ -1,6 +1,6 @@
-"""Equations of office documents (OMML, ECMA-376, 22.1) and pages (MathML) in a line: "3/4", "x²", "√(a + b)".
+"""Write equations of office documents (OMML, ECMA-376, 22.1) and web pages (MathML) as a line: "3/4", "x²", "√(a + b)".
 
-Without what the parts of an equation are to each other, three quarters are 34.
+The bare text of their elements would be wrong: three quarters would read "34".
 """
 
 from __future__ import annotations
@@ -13,37 +13,46 @@ from preflight_rag.text.legends import raised
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_DEEPEST = 40
-"""Parts within each other that are followed; a guess."""
-_OPERATORS = ("∑", "∏", "∫")
-_DEGREES = ("∘", "°", "o")
-_SUM = "∫"
-"""The sign of an operator over a range whose file names none."""
+_MAXIMUM_DEPTH = 40
+"""Maximum depth of nested elements that are read; a guess."""
+_RANGE_OPERATORS = ("∑", "∏", "∫")
+_DEGREE_SIGNS = ("∘", "°", "o")
+_DEFAULT_OPERATOR = "∫"
+"""The sign of an operator with bounds where the file names none."""
 
 
 def equation(element: _Element) -> str | None:
-    """Return the line of an equation's part whose arrangement says something; None for another element."""
-    return _line(element, 0) if local(element) in _WRITERS else None
+    """Return an element of an OMML equation as a line; None if its text can be read child by child, as in a sum."""
+    return _linear_text(element, 0) if local(element) in _ARRANGED_ELEMENTS else None
 
 
-def _line(element: _Element, depth: int) -> str:
+def _linear_text(element: _Element, depth: int) -> str:
+    """Return an element of OMML as a line; "" for properties, and below the maximum depth."""
     name = local(element)
-    if depth > _DEEPEST or name.endswith("Pr"):
+    if depth > _MAXIMUM_DEPTH or name.endswith("Pr"):
         return ""
     if name == "t":
         return element.text or ""
-    if name in _WRITERS:
-        # Each part is written once: twice at each depth would be 2 to the power of the depth.
-        parts = [(local(each), _inner(each, depth)) for each in element if not local(each).endswith("Pr")]
-        return _written(name, element, parts)
-    return _inner(element, depth)
+    if name in _ARRANGED_ELEMENTS:
+        # Each part is read only once: reading it twice at each level would take time in 2 to the power of the depth.
+        parts = [(local(part), _text_of_children(part, depth)) for part in element if not local(part).endswith("Pr")]
+        return _arranged_text(name, element, parts)
+    return _text_of_children(element, depth)
 
 
-def _inner(element: _Element, depth: int) -> str:
-    return "".join(_line(each, depth + 1) for each in element if local(each))
+def _text_of_children(element: _Element, depth: int) -> str:
+    """Return the joined texts of an element's children as a line."""
+    return "".join(_linear_text(child, depth + 1) for child in element if local(child))
 
 
-def _written(name: str, element: _Element, all_parts: list[tuple[str, str]]) -> str:
+def _arranged_text(name: str, element: _Element, all_parts: list[tuple[str, str]]) -> str:
+    """Return a fraction, root, bracket, operator with bounds, or base with sub- and superscript as a line.
+
+    Args:
+        name: The element's name: "f", "rad", "d", "nary", or another one for scripts.
+        element: The element, whose properties name its signs.
+        all_parts: Name and text of each of its parts.
+    """
     parts = dict(all_parts)
     base = parts.get("e", "")
     if name == "f":
@@ -52,72 +61,79 @@ def _written(name: str, element: _Element, all_parts: list[tuple[str, str]]) -> 
         degree = parts.get("deg", "").strip()
         return f"{raised(degree) if degree else ''}√{grouped(base)}"
     if name == "d":
-        inner = _value(element, "sepChr", "|").join(text for part, text in all_parts if part == "e")
-        return f"{_value(element, 'begChr', '(')}{inner}{_value(element, 'endChr', ')')}"
+        inner = _property_value(element, "sepChr", "|").join(text for part, text in all_parts if part == "e")
+        return f"{_property_value(element, 'begChr', '(')}{inner}{_property_value(element, 'endChr', ')')}"
     if name == "nary":
-        below, above = parts.get("sub", ""), parts.get("sup", "")
-        bounds = f"_{grouped(below)}" if below else ""
-        return f"{_value(element, 'chr', _SUM)}{bounds}{f'^{grouped(above)}' if above else ''} {base}"
+        lower_bound, upper_bound = parts.get("sub", ""), parts.get("sup", "")
+        lower = f"_{grouped(lower_bound)}" if lower_bound else ""
+        upper = f"^{grouped(upper_bound)}" if upper_bound else ""
+        return f"{_property_value(element, 'chr', _DEFAULT_OPERATOR)}{lower}{upper} {base}"
     return f"{base}{parts.get('sub', '')}{power(parts.get('sup', ''))}"
 
 
 def power(text: str) -> str:
-    """Return a power above the line, behind a mark where it has characters that are in no font so."""
-    above = text.strip()
-    if above in _DEGREES:
+    """Return an exponent in raised characters, "²"; as "^(a+b)" if there are none for it; "" for an empty one."""
+    exponent = text.strip()
+    if exponent in _DEGREE_SIGNS:
         return "°"
-    return raised(above) if raised(above) != above else f"^{grouped(above)}" if above else ""
+    if raised(exponent) != exponent:
+        return raised(exponent)
+    return f"^{grouped(exponent)}" if exponent else ""
 
 
-_WRITERS = frozenset({"f", "rad", "d", "nary", "sSup", "sSubSup"})
+_ARRANGED_ELEMENTS = frozenset({"f", "rad", "d", "nary", "sSup", "sSubSup"})
+"""OMML elements whose parts are arranged: fractions, roots, brackets, operators with bounds, and scripts."""
 
 
 def mathml_line(element: _Element) -> str:
-    """Return an element of MathML in a line."""
-    return " ".join(_mathml(element, 0).split())
+    """Return a MathML equation as a line, with single blanks."""
+    return " ".join(_mathml_text(element, 0).split())
 
 
-def _mathml(element: _Element, depth: int) -> str:
+def _mathml_text(element: _Element, depth: int) -> str:
+    """Return an element of MathML as a line; "" for annotations, and below the maximum depth."""
     name = local(element)
-    if depth > _DEEPEST or not name or name.startswith("annotation"):
+    if depth > _MAXIMUM_DEPTH or not name or name.startswith("annotation"):
         return ""
-    inner = [_mathml(each, depth + 1) for each in element]
-    if name in _MATHML and len(inner) == _MATHML[name]:
-        first, second, third = [*inner, "", ""][:3]
+    parts = [_mathml_text(child, depth + 1) for child in element]
+    if name in _PART_COUNTS and len(parts) == _PART_COUNTS[name]:
+        first, second, third = [*parts, ""][:3]
         if name == "mfrac":
             return f"{grouped(first)}/{grouped(second)}"
         if name in ("msup", "mover"):
             return f"{first}{power(second)}"
         if name == "mroot":
             return f"{raised(second.strip())}√{grouped(first)}"
-        is_range = name == "munderover" or first.strip() in _OPERATORS
-        below = f"_{grouped(second)}" if is_range else second
+        has_bounds = name == "munderover" or first.strip() in _RANGE_OPERATORS
+        below = f"_{grouped(second)}" if has_bounds else second
         return f"{first}{below}{power(third)}"
     if name == "msqrt":
-        return f"√{grouped(''.join(inner))}"
+        return f"√{grouped(''.join(parts))}"
     if name == "mfenced":
-        return f"{element.get('open', '(')}{', '.join(inner)}{element.get('close', ')')}"
+        return f"{element.get('open', '(')}{', '.join(parts)}{element.get('close', ')')}"
     if name == "mo" and (element.text or "").strip() in "+-−=<>≤≥±×·":
         return f" {(element.text or '').strip()} "
-    return f"{element.text or ''}{''.join(inner)}" if name in _LEAVES else "".join(inner)
+    return f"{element.text or ''}{''.join(parts)}" if name in _TEXT_ELEMENTS else "".join(parts)
 
 
-_MATHML = {"mfrac": 2, "msup": 2, "mover": 2, "mroot": 2, "msubsup": 3, "munderover": 3}
-"""Elements whose parts are arranged, with how many they have."""
-_LEAVES = frozenset({"mi", "mn", "mo", "mtext", "ms"})
+_PART_COUNTS = {"mfrac": 2, "msup": 2, "mover": 2, "mroot": 2, "msubsup": 3, "munderover": 3}
+"""MathML elements whose parts are arranged, and how many parts they must have."""
+_TEXT_ELEMENTS = frozenset({"mi", "mn", "mo", "mtext", "ms"})
+"""MathML elements that contain text."""
 
 
 def grouped(text: str) -> str:
-    """Return a part in brackets where it is more than a figure or a word."""
-    plain = text.strip()
-    return plain if plain.replace(".", "").replace(",", "").isalnum() or len(plain) == 1 else f"({plain})"
+    """Return a part of an equation in brackets, unless it is a single number, word or sign."""
+    part = text.strip()
+    is_single = part.replace(".", "").replace(",", "").isalnum() or len(part) == 1
+    return part if is_single else f"({part})"
 
 
-def _value(element: _Element, name: str, default: str) -> str:
-    """Return a character that the properties of a part name, else the one that is meant without it."""
+def _property_value(element: _Element, name: str, default: str) -> str:
+    """Return the value of a property of an OMML element, "" if it is empty; the default if it is not set."""
     for properties in element:
         if local(properties).endswith("Pr"):
-            for each in properties:
-                if local(each) == name:
-                    return next((str(value) for key, value in each.attrib.items() if str(key).endswith("val")), "")
+            for setting in properties:
+                if local(setting) == name:
+                    return next((str(value) for key, value in setting.attrib.items() if str(key).endswith("val")), "")
     return default
