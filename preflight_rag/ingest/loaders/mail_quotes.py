@@ -1,4 +1,4 @@
-"""Who wrote which part of a mail: quoted parts, whatever program quoted them, with their writers' names.
+"""Attribute the quoted parts of a mail to their writers, whatever program quoted them.
 
 Three ways of quoting are read, also within each other: lines that begin with `>` under a line such as "On Monday, Anna
 wrote:", the text below such a line without any marks, and the text below a block of fields ("From: … Sent: …").
@@ -17,31 +17,35 @@ from preflight_rag.ingest.loaders.layout import paragraphs, vocabulary
 from preflight_rag.text.letter_lines import UNKNOWN_WRITER
 from preflight_rag.text.sentences import sentence_spans
 
-LONGEST_INTRODUCTION = 300
-"""Characters of "On … wrote:", which mail programs break into up to three lines; a guess."""
-DEEPEST = 20
-"""Levels of quoting that are told apart; a guess."""
-_WRAPPED_AT = 78
-"""The most characters that mail programs leave in a line (RFC 5322, section 2.1.1); quoted lines are as they were."""
+MAXIMUM_INTRODUCTION_LENGTH = 300
+"""Maximum characters of "On … wrote:", which mail programs break into up to three lines; a guess."""
+MAXIMUM_DEPTH = 20
+"""Maximum levels of quotation that are distinguished; a guess."""
+_LINE_LENGTH = 78
+"""Maximum characters of a line in mails (RFC 5322, section 2.1.1); quoted lines are not wrapped again."""
+_MAXIMUM_INTRODUCTION_LINES = 3
+_MAXIMUM_HEADER_LINES = 16
+_MINIMUM_HEADER_FIELDS = 3
 _WORD = re.compile(r"\w+")
-_MARK = re.compile(r"[ \t]{0,3}>(?!>?From )[ ]?")
-_WROTE = re.compile(
+_QUOTATION_MARK = re.compile(r"[ \t]{0,3}>(?!>?From )[ ]?")
+_VERB_OF_WRITING = re.compile(
     r"\b(?:wrote|writes|schrieb(?:en)?|a écrit|escribi[óo]|escreveu|ha scritto|schreef|geschreven|skrev|"
     r"napisał(?:\(a\)|a)?|pisze|napsal(?:\(a\)|a)?|napísal(?:\(a\)|a)?|ezt írta|kirjoitti|a scris|yazdı|έγραψε)"
     r"|написал(?:\(а\)|а)?|пишет|пише|写道|寫道|書きました|作成|작성",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"[<(\[]{0,3}(?:mailto:)?[\w.+'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}[>)\]]{0,3}")
+_MAIL_ADDRESS = re.compile(r"[<(\[]{0,3}(?:mailto:)?[\w.+'-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,9}[>)\]]{0,3}")
 _TIME = re.compile(r"\d{1,2}[:.h]\d{2}")
-_DAY = re.compile(r"\b\d{1,2}\b[^\n]{1,40}\b(?:19|20)\d\d\b|\b(?:19|20)\d\d[-./]\d{1,2}[-./]\d")
-"""A day with its year: "19 Aug 2025", "Aug 19, 2025", "2025-08-19"; "In 2019" is none."""
-_BEFORE_A_NAME = re.compile(
+_DATE_WITH_YEAR = re.compile(r"\b\d{1,2}\b[^\n]{1,40}\b(?:19|20)\d\d\b|\b(?:19|20)\d\d[-./]\d{1,2}[-./]\d")
+"""A date with day and year: "19 Aug 2025", "Aug 19, 2025", "2025-08-19", but not "In 2019"."""
+_WORDS_BEFORE_NAME = re.compile(
     r"(?:[\W_]|(?:am|pm|a\.m|p\.m|uhr|utc|gmt|cet|cest|est|edt|pst|pdt|odesílatel|heeft|at|h|g|г|р|в|от|on|le|el|em|il|"
     r"op|den|dne|kl|um|à|a)(?=\W|$))+",
     re.IGNORECASE,
 )
-_BEHIND_A_NAME = ("het volgende", "the following", "folgendes", "şunu", "님이", "于", "が")
-_FIELDS = {
+"""Signs, units of time and prepositions that stand between the date and the name: ", at ", " uhr "."""
+_ENDINGS_AFTER_NAME = ("het volgende", "the following", "folgendes", "şunu", "님이", "于", "が")
+_WORDS_OF_FIELDS = {
     "from": "from von de da van od från fra lähettäjä feladó от від kimden expeditor 发件人 寄件者 差出人 보낸사람",
     "date": "sent date gesendet datum envoyé fecha enviado data inviato verzonden odesláno wysłano skickat sendt dato "
     "lähetetty päivämäärä päiväys elküldve dátum отправлено дата gönderildi tarih trimis 发送时间 日期 送信日時 日時 "
@@ -51,15 +55,17 @@ _FIELDS = {
     "subiect 主题 主旨 件名 제목",
     "cc": "cc bcc kopie copie cópia copia kopia kopi másolat копия",
 }
-_FIELD_OF = {word: name for name, words in _FIELDS.items() for word in words.split()}
-_FIELD = re.compile(r"[*_]{0,2}([^\W\d_]{1,15})[*_]{0,2}[ \u00a0]?[:：][*_]{0,2}[ \t\u00a0]*(\S.*)?$")
+"""Words that name the fields of a mail's header in many languages, by field."""
+_FIELD_OF_WORD = {word: name for name, words in _WORDS_OF_FIELDS.items() for word in words.split()}
+_FIELD_LINE = re.compile(r"[*_]{0,2}([^\W\d_]{1,15})[*_]{0,2}[ \u00a0]?[:：][*_]{0,2}[ \t\u00a0]*(\S.*)?$")
+"""A line of a header in a mail's text, with the field's word and value: "*From:* Ann <a@b.org>"."""
 _DIVIDER = re.compile(r"(?:[-_]{3}[^\n]*|[^\n]{3,60}:)$")
-"""What a program writes above a block of fields: "-----Original Message-----", "Begin forwarded message:"."""
+"""The line above a quoted header: "-----Original Message-----", "Begin forwarded message:"."""
 
 
 @dataclass
 class MailText:
-    """A mail's text, in which each quoted part names its writer.
+    """The text of a mail, in which each quoted part names its writer.
 
     Attributes:
         text: The mail's own words unchanged; each sentence of a quoted part begins with "NAME wrote: ".
@@ -73,194 +79,222 @@ class MailText:
     _blocks: list[str] = field(default_factory=list)
 
 
-def attributed(text: str) -> MailText:
-    """Return the text of a mail with every quoted part attributed to its writer, without quotation marks `>`."""
-    found = MailText()
-    _read(text.split("\n"), "", found, 0)
-    found.text = "\n\n".join(found._blocks)
-    return found
+def attribute_quotes(text: str) -> MailText:
+    """Return the text of a mail with every quoted part attributed to its writer, and without the marks ">"."""
+    mail = MailText()
+    _read_level(text.split("\n"), "", mail, 0)
+    mail.text = "\n\n".join(mail._blocks)
+    return mail
 
 
-def _read(lines: Sequence[str], writer: str, found: MailText, depth: int) -> None:
-    """Append the blocks of one level of quotation and of the levels inside it."""
-    own: list[str] = []
-    named, following = "", ""  # the last writer that was introduced here, and whether his words are next
+def _read_level(lines: Sequence[str], writer: str, mail: MailText, depth: int) -> None:
+    """Append the blocks of one level of quotation, and of the levels inside it, to a mail's text.
+
+    Args:
+        lines: The lines of the level, without its marks ">".
+        writer: The writer of the level; "" for the mail's own words.
+        mail: The text to which the blocks are appended.
+        depth: The number of levels around this one.
+    """
+    own_lines: list[str] = []
+    last_writer, next_writer = "", ""  # the writer introduced last, and the one introduced by the line just above
 
     def flush() -> None:
-        """Append the collected lines, and begin new ones."""
-        _append(own, writer, found)
-        own.clear()
+        """Append the collected lines of this level, and begin new ones."""
+        _append_person_lines(own_lines, writer, mail)
+        own_lines.clear()
 
-    at = 0
-    while at < len(lines):
-        line = lines[at]
-        if depth < DEEPEST and _MARK.match(line):
-            end = at
-            while end < len(lines) and _MARK.match(lines[end]):
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        if depth < MAXIMUM_DEPTH and _QUOTATION_MARK.match(line):
+            end = index
+            while end < len(lines) and _QUOTATION_MARK.match(lines[end]):
                 end += 1
             flush()
-            found.quoted += 1
-            _read(
-                [_MARK.sub("", each, count=1) for each in lines[at:end]],
-                following or named or UNKNOWN_WRITER,
-                found,
-                depth + 1,
-            )
-            named, following, at = following or named, "", end
+            mail.quoted += 1
+            quoted_lines = [_QUOTATION_MARK.sub("", quoted, count=1) for quoted in lines[index:end]]
+            _read_level(quoted_lines, next_writer or last_writer or UNKNOWN_WRITER, mail, depth + 1)
+            last_writer, next_writer, index = next_writer or last_writer, "", end
             continue
-        block = _fields(lines, at) if depth < DEEPEST else None
-        if block is not None:
-            name, end = block
-            while own and (not own[-1].strip() or _DIVIDER.match(own[-1].strip())):
-                own.pop()
+        header = _parse_header_block(lines, index) if depth < MAXIMUM_DEPTH else None
+        if header is not None:
+            name, end = header
+            while own_lines and (not own_lines[-1].strip() or _DIVIDER.match(own_lines[-1].strip())):
+                own_lines.pop()
             flush()
-            found._blocks.append("\n".join(one_line(each).replace("*", "") for each in lines[at:end] if each.strip()))
-            found.quoted += 1
-            _read(lines[end:], name, found, depth + 1)
+            fields = [one_line(field).replace("*", "") for field in lines[index:end] if field.strip()]
+            mail._blocks.append("\n".join(fields))
+            mail.quoted += 1
+            _read_level(lines[end:], name, mail, depth + 1)
             return
-        opens = writer == UNKNOWN_WRITER and not any(each.strip() for each in lines[:at])
-        introduced = _introduction(lines, at, opens_quote=opens) if depth < DEEPEST else None
-        if introduced is not None:
-            name, end = introduced
+        # The first line of a quoted part may itself introduce the part's writer, who is not known yet.
+        opens_quote = writer == UNKNOWN_WRITER and not any(map(str.strip, lines[:index]))
+        introduction = _parse_introduction(lines, index, opens_quote=opens_quote) if depth < MAXIMUM_DEPTH else None
+        if introduction is not None:
+            name, end = introduction
             flush()
-            found._blocks.append(one_line(" ".join(lines[at:end])))
-            below = next((each for each in lines[end:] if each.strip()), "")
-            if not _MARK.match(below):
-                found.quoted += 0 if opens else 1
-                _read(lines[end:], name, found, depth + 1)
+            mail._blocks.append(one_line(" ".join(lines[index:end])))
+            if not _QUOTATION_MARK.match(_first_filled_line(lines[end:])):
+                # Without marks, the quoted part goes on to the end of this level.
+                mail.quoted += 0 if opens_quote else 1
+                _read_level(lines[end:], name, mail, depth + 1)
                 return
-            named = following = name
+            last_writer = next_writer = name
             while end < len(lines) and not lines[end].strip():
                 end += 1
-            at = end
+            index = end
             continue
-        own.append(line)
-        at += 1
+        own_lines.append(line)
+        index += 1
     flush()
 
 
-def _append(lines: Sequence[str], writer: str, found: MailText) -> None:
-    """Append one person's lines: the mail's own words unchanged, quoted ones with the writer's name."""
+def _first_filled_line(lines: Sequence[str]) -> str:
+    """Return the first line that is not blank; "" if there is none."""
+    return next((line for line in lines if line.strip()), "")
+
+
+def _append_person_lines(lines: Sequence[str], writer: str, mail: MailText) -> None:
+    """Append the lines of one person to a mail's text.
+
+    The mail's own words (`writer` is "") are unchanged. Quoted lines are joined to paragraphs, and each of their
+    sentences becomes a line "NAME wrote: …", since a sentence may be cited alone.
+    """
     if not writer:
         text = "\n".join(lines).strip("\n")
-        found.own_lines += sum(1 for line in lines if line.strip())
+        mail.own_lines += sum(1 for line in lines if line.strip())
         if text.strip():
-            found._blocks.append(text)
+            mail._blocks.append(text)
         return
-    stripped = [line.strip() for line in lines]
-    known = vocabulary(stripped)
-    blocks = "\n".join(stripped).split("\n\n")
-    for block in blocks:
-        for paragraph in paragraphs([line for line in block.split("\n") if line], known, wrapped_at=_WRAPPED_AT):
-            # Each sentence, for a quote is one, and may stand far from the line that says whose it is.
+    stripped_lines = [line.strip() for line in lines]
+    known_words = vocabulary(stripped_lines)
+    for block in "\n".join(stripped_lines).split("\n\n"):
+        block_lines = [line for line in block.split("\n") if line]
+        for paragraph in paragraphs(block_lines, known_words, wrapped_at=_LINE_LENGTH):
             sentences = [paragraph[start:end] for start, end in sentence_spans(paragraph)]
-            written = [f"{writer} wrote: {each}" for each in sentences if _says_something(each, writer)]
-            found._blocks += ["\n".join(written)] if written else []
+            statements = [sentence for sentence in sentences if _is_more_than_signature(sentence, writer)]
+            if statements:
+                mail._blocks.append("\n".join(f"{writer} wrote: {sentence}" for sentence in statements))
 
 
-def _says_something(sentence: str, writer: str) -> bool:
-    """Return whether a sentence is more than the writer's closing signature."""
+def _is_more_than_signature(sentence: str, writer: str) -> bool:
+    """Return whether a sentence has words other than the writer's name, with which a mail is signed."""
     return not set(_WORD.findall(writer.casefold())).issuperset(_WORD.findall(sentence.casefold()))
 
 
-def _introduction(lines: Sequence[str], at: int, *, opens_quote: bool = False) -> tuple[str, int] | None:
-    """Return `(writer, next line)` for a line such as "On Monday, Anna wrote:", which may be wrapped; else None.
+def _parse_introduction(lines: Sequence[str], start: int, *, opens_quote: bool = False) -> tuple[str, int] | None:
+    """Return the writer in a line such as "On Monday, Anna wrote:", and the index of the line after it; else None.
+
+    The introduction may be wrapped into up to three lines.
 
     Args:
         lines: The lines of one level of quotation.
-        at: The line's place.
-        opens_quote: Whether a quoted part of an unknown writer begins with it: then it needs no more than a day.
+        start: The index of the line.
+        opens_quote: Whether a quoted part of an unknown writer begins with the line: then a date in it is enough.
     """
-    if not lines[at].strip():
+    first_line = lines[start]
+    if not first_line.strip():
         return None
-    for end in range(at + 1, min(at + 4, len(lines) + 1)):
-        if not lines[end - 1].strip() or _MARK.match(lines[end - 1]):
+    for end in range(start + 1, min(start + _MAXIMUM_INTRODUCTION_LINES, len(lines)) + 1):
+        if not lines[end - 1].strip() or _QUOTATION_MARK.match(lines[end - 1]):
             return None
-        line = one_line(" ".join(lines[at:end]))
-        if len(line) > LONGEST_INTRODUCTION:
+        line = one_line(" ".join(lines[start:end]))
+        if len(line) > MAXIMUM_INTRODUCTION_LENGTH:
             return None
-        is_own = lines[at].rstrip().endswith((".", "!", "?")) or not any(c.isdigit() or c == "@" for c in lines[at])
-        if end > at + 1 and is_own:
-            return None  # a sentence, or without a part of a date or an address: a line of the mail's own above it
+        is_sentence = first_line.rstrip().endswith((".", "!", "?"))
+        has_date_or_address = any(char.isdigit() or char == "@" for char in first_line)
+        if end > start + 1 and (is_sentence or not has_date_or_address):
+            return None  # The first line is one of the mail's own lines above the introduction.
         if not line.endswith((":", "：")):
             continue
-        below = next((each for each in lines[end:] if each.strip()), "")
-        dated, address = any(char.isdigit() for char in line), _ADDRESS.search(line)
-        verb = _WROTE.search(line) or (address if dated and _MARK.match(below) else None)  # Russian Gmail has no verb
-        if verb is None or not below:
+        following_line = _first_filled_line(lines[end:])
+        is_marked = _QUOTATION_MARK.match(following_line) is not None
+        has_digit, address = any(char.isdigit() for char in line), _MAIL_ADDRESS.search(line)
+        # Gmail's introduction in Russian has no verb; the address stands for it.
+        verb = _VERB_OF_WRITING.search(line) or (address if has_digit and is_marked else None)
+        if verb is None or not following_line:
             return None
-        writer = _writer(line, verb)
-        if _MARK.match(below) or (address and dated) or _TIME.search(line):
+        writer = _writer_in_introduction(line, verb)
+        if is_marked or (address and has_digit) or _TIME.search(line):
             return writer, end
-        return (writer, end) if opens_quote and _DAY.search(line) and _is_name(writer) else None
+        return (writer, end) if opens_quote and _DATE_WITH_YEAR.search(line) and _is_capitalised_name(writer) else None
     return None
 
 
-def _writer(line: str, verb: re.Match[str]) -> str:
-    """Return the name in an introductory line, or the address without a name."""
-    address = _ADDRESS.search(line)
-    before, after = (_ADDRESS.sub(" ", part) for part in (line[: verb.start()], line[verb.end() :]))
-    is_behind = any(char.isdigit() for char in after)
-    after = _without_ending(after)
-    if after and not any(char.isdigit() for char in after):
+def _writer_in_introduction(line: str, verb: re.Match[str]) -> str:
+    """Return the name of the writer in an introductory line; without one the mail address, else `UNKNOWN_WRITER`.
+
+    Args:
+        line: The line: "On Monday, Anna wrote:".
+        verb: The match of its verb, or of the address that stands for one.
+    """
+    address = _MAIL_ADDRESS.search(line)
+    before, after = (_MAIL_ADDRESS.sub(" ", part) for part in (line[: verb.start()], line[verb.end() :]))
+    has_date_after = any(char.isdigit() for char in after)
+    after = _strip_ending(after)
+    if after and not has_date_after:
         name = after
     else:
-        last = max((place for place, char in enumerate(before) if char.isdigit()), default=-1)
-        if last < 0 and address is None and "," in before and not is_behind:
-            last = before.rindex(",")
-        name = before[last + 1 :]
-        if not any(char.isalpha() for char in name):  # the date stands behind the name
-            first = re.search(r"\d", before)
-            name = before[: first.start()] if first else before
-    opening = _BEFORE_A_NAME.match(name)
-    name = name[opening.end() :] if opening and opening.end() < len(name) else name
-    name = _without_ending(name).strip(" \"'“”„,;<>()[]")
+        # Most often the name stands between the date and the verb.
+        date_end = max((index for index, char in enumerate(before) if char.isdigit()), default=-1)
+        if date_end < 0 and address is None and "," in before and not has_date_after:
+            date_end = before.rindex(",")  # a date without digits: "On Monday, Anna wrote:"
+        name = before[date_end + 1 :]
+        if not any(char.isalpha() for char in name):  # The name stands before the date.
+            first_digit = re.search(r"\d", before)
+            name = before[: first_digit.start()] if first_digit else before
+    words_before = _WORDS_BEFORE_NAME.match(name)
+    name = name[words_before.end() :] if words_before and words_before.end() < len(name) else name
+    name = _strip_ending(name).strip(" \"'“”„,;<>()[]")
     if not any(char.isalpha() for char in name):
         return address[0].strip("<>()[]").removeprefix("mailto:") if address else UNKNOWN_WRITER
     return one_line(name)
 
 
-def _is_name(writer: str) -> bool:
-    """Return whether all that was read as a writer's name is one: "Ada van Dam"; "to us" and "the council" are not."""
+def _is_capitalised_name(writer: str) -> bool:
+    """Return whether first and last word begin with a capital letter: "Ada van Dam", but not "the council"."""
     words = writer.split()
     return words[0][0].isupper() and words[-1][0].isupper()
 
 
-def _without_ending(name: str) -> str:
-    """Return a name without the words and marks that follow it in the line."""
-    before = ""
-    while name != before:
-        before = name
+def _strip_ending(name: str) -> str:
+    """Return a name without the words and marks that follow it in an introductory line: "the following", ":"."""
+    previous = ""
+    while name != previous:
+        previous = name
         name = name.strip().strip(" ,;:：-–—*_")
-        for ending in _BEHIND_A_NAME:
+        for ending in _ENDINGS_AFTER_NAME:
             name = name.removesuffix(ending)
     return name
 
 
-def _fields(lines: Sequence[str], at: int) -> tuple[str, int] | None:
-    """Return `(writer, next line)` for a block of header fields, as in forwarded mails; else None."""
-    kinds: dict[str, str] = {}
-    end, skipped = at, 0
-    for place in range(at, min(at + 16, len(lines))):
-        line = lines[place].strip()
-        match = _FIELD.match(line)
-        kind = _FIELD_OF.get(match[1].lower()) if match else None
-        if kind is not None and match is not None:
-            kinds.setdefault(kind, match[2] or "")
-            end, skipped = place + 1, 0
-        elif place == at:
+def _parse_header_block(lines: Sequence[str], start: int) -> tuple[str, int] | None:
+    """Return the writer in a block of header fields, as in forwarded mails, and the index of the line after it.
+
+    Return None if no such block, with the sender and at least two other fields, begins at the index `start`.
+    """
+    values: dict[str, str] = {}
+    end, other_lines = start, 0
+    for index in range(start, min(start + _MAXIMUM_HEADER_LINES, len(lines))):
+        match = _FIELD_LINE.match(lines[index].strip())
+        field_name = _FIELD_OF_WORD.get(match[1].lower()) if match else None
+        if field_name is not None and match is not None:
+            values.setdefault(field_name, match[2] or "")
+            end, other_lines = index + 1, 0
+        elif index == start:
             return None
-        elif (skipped := skipped + 1) > 1:
+        elif (other_lines := other_lines + 1) > 1:  # One line between two fields may be a blank or a wrapped value.
             break
-    if "from" not in kinds or len(kinds) < 3:
+    if "from" not in values or len(values) < _MINIMUM_HEADER_FIELDS:
         return None
-    return person(kinds["from"]), end
+    return name_in_address(values["from"]), end
 
 
-def person(given: str) -> str:
-    """Return the name from a mail address such as `Anna <a@b.org>`, or the address without a name."""
-    address = _ADDRESS.search(given)
-    name = one_line(_ADDRESS.sub(" ", given)).strip(" \"'“”„,;<>()[]")
+def name_in_address(text: str) -> str:
+    """Return the name in "Anna <a@b.org>"; without a name the mail address, without both `UNKNOWN_WRITER`."""
+    address = _MAIL_ADDRESS.search(text)
+    name = one_line(_MAIL_ADDRESS.sub(" ", text)).strip(" \"'“”„,;<>()[]")
     name = name.replace(" im Auftrag von ", ", ").replace(" on behalf of ", ", ")
     if any(char.isalpha() for char in name):
         return name

@@ -11,7 +11,7 @@ import pytest
 from whole_documents import mail
 
 from preflight_rag.ingest.loaders import load
-from preflight_rag.ingest.loaders.mail_quotes import attributed
+from preflight_rag.ingest.loaders.mail_quotes import attribute_quotes
 from preflight_rag.state.values import Document
 
 BILL = "The heating bill was 860 crowns."
@@ -23,7 +23,7 @@ def read(path: Path) -> list[Document]:
 
 def said(text: str) -> list[str]:
     """The quoted sentences of a mail."""
-    return [line for line in attributed(text).text.split("\n") if " wrote: " in line]
+    return [line for line in attribute_quotes(text).text.split("\n") if " wrote: " in line]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_writer_of_a_quoted_part(introduction: str) -> None:
 def test_the_writer_of_a_quoted_part_that_says_it_itself(introduction: str) -> None:
     text = f"Hello,\n\nnoted.\n\n> {introduction}\n> {BILL}\n> We paid it.\n"
     assert said(text) == [f"Jon Vale wrote: {BILL}", "Jon Vale wrote: We paid it."]
-    assert attributed(text).quoted == 1
+    assert attribute_quotes(text).quoted == 1
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_line_that_its_writer_ended_is_not_joined_to_the_next() -> None:
 
 
 def test_levels_and_answers_between_have_their_own_writers() -> None:
-    text = attributed(
+    text = attribute_quotes(
         "On 3 March 2025, Jon Vale <j@e.org> wrote:\n> Is it cold?\n> On 1 March 2025, Anna Berg <a@e.org> wrote:\n"
         ">> The door was open.\n\nYes.\n\n> And the bill?\n\n860 crowns.\n"
     )
@@ -120,7 +120,7 @@ def test_levels_and_answers_between_have_their_own_writers() -> None:
     "text", ["I read that Jon wrote:\n\nnothing was quoted.", "From: here to there\nTo: be honest", "5 > 3 holds."]
 )
 def test_own_words_are_nobody_elses(text: str) -> None:
-    assert attributed(text).text == text
+    assert attribute_quotes(text).text == text
 
 
 def test_text_below_an_introduction_without_marks_is_quoted() -> None:
