@@ -1,8 +1,8 @@
-"""Tables of contents in printed lines: runs of titles that end with page numbers, which grow from line to line.
+"""Find tables of contents in printed lines: runs of titles with increasing page numbers at their ends.
 
-Such a list shares its words with every question about its document and states nothing; the titles that it repeats
-stand above the chapters themselves. It is left out of a document's text. A list whose titles do not is a packing list,
-or one of points or prices, and stays. In a text that has no pages the titles alone show the list.
+Such a list shares its words with every question about its document and states nothing, so it is left out of the text.
+Its titles are repeated above the chapters themselves; a list whose titles are not is one of goods, points or prices,
+and is kept. In a text without pages, the repeated titles alone identify the list.
 """
 
 from __future__ import annotations
@@ -12,67 +12,78 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 
-LEAST_LEADERS = 4
-"""Dots between a title and its page number; a sentence has three in a row at most."""
-LEAST_ENTRIES = 4
-"""Lines with dots that make a list; a guess, as are the next constants."""
-LEAST_UNDOTTED = 5
-"""Lines below a heading such as "Contents" that make a list where none has dots."""
-LONGEST_TITLE = 4
-"""Printed lines of one entry."""
-LONGEST_LINE = 400
-MOST_ABOVE = 3
-"""Lines between the heading and the first entry, such as "Page"."""
-MOST_OF_DOCUMENT = 0.6
-"""Share of a document's lines from which a list is what the document is about."""
-MOSTLY = 0.5
-"""Share of the entries whose titles have to stand again where the list says."""
-ALMOST_ALL = 0.8
-"""Share of the lines of a list without pages, which are titles that stand again below it; a guess."""
-SHORTEST_TITLE = 3
-LONGEST_LIST = 400
-"""Letters of such a title, and lines of the list; guesses."""
-LEAST_PAGES = 3
-"""Pages that a list names: over fewer ones, numbers of pages and of things look alike."""
-SHORTEST_PART = 12
-"""Letters from which a title is recognised by its beginning: it is wrapped, or a caption goes on."""
-LONGEST_PART = 100
-MOST_PLACES = 32
-"""Lines with the letters of one title that are looked at; these six numbers are guesses."""
-_PAGE = re.compile(r"(?<![\w,:/-])(?<!\w\.)(?:(\d{1,4})|([ivxlc]{1,7}))$")
+MINIMUM_LEADERS = 4
+"""Minimum number of dots between a title and its page number; a sentence has three in a row at most."""
+MINIMUM_DOTTED_ENTRIES = 4
+"""Minimum number of lines with dots in a list; a guess, as are the next constants."""
+MINIMUM_UNDOTTED_ENTRIES = 5
+"""Minimum number of lines below a heading such as "Contents" in a list without dots."""
+MAXIMUM_TITLE_LINES = 4
+"""Maximum number of printed lines of one entry."""
+MAXIMUM_LINE_LENGTH = 400
+MAXIMUM_LINES_BELOW_HEADING = 3
+"""Maximum number of lines between the heading and the first entry, such as "Page"."""
+MAXIMUM_SHARE_OF_DOCUMENT = 0.6
+"""Share of a document's lines from which on its lists are kept: they are what the document is about."""
+MINIMUM_REPEATED_SHARE = 0.5
+"""Minimum share of the entries whose titles are repeated on the pages that the list names."""
+MINIMUM_MATCHED_SHARE = 0.8
+"""Minimum share of the lines of a list without pages that belong to titles repeated below it; a guess."""
+MINIMUM_TITLE_LETTERS = 3
+MAXIMUM_LIST_LINES = 400
+"""Minimum letters of a title in a list without pages, and maximum lines of such a list; guesses."""
+MINIMUM_PAGES = 3
+"""Minimum number of different pages that a list names; with fewer, page numbers and amounts look alike."""
+MINIMUM_PART_LETTERS = 12
+"""Minimum letters by which a title is recognised from its beginning, if it is wrapped or continued by a caption."""
+MAXIMUM_PART_LETTERS = 100
+MAXIMUM_CANDIDATES = 32
+"""Maximum number of lines that are compared with one title; these six numbers are guesses."""
+_PAGE_NUMBER = re.compile(r"(?<![\w,:/-])(?<!\w\.)(?:(\d{1,4})|([ivxlc]{1,7}))$")
+"""A page number, arabic or roman, at the end of a line."""
 _BULLET = re.compile(r"^(?:(?:o|chapter|part|section|appendix)|[^\w(\[\"']{1,3})\s+", re.IGNORECASE)
-"""What stands before an entry or a heading: the mark of a list, which programs write as "o", too, or "Chapter"."""
+"""The mark before an entry or a heading: a bullet, which some programs write as "o", or a word such as "Chapter"."""
 _LEADERS = " \t.…·\u00a0"
-_HEADING = frozenset((
+_LIST_HEADINGS = frozenset((
     "contents", "table of contents", "list of figures", "list of tables", "inhalt", "inhaltsverzeichnis",
     "table des matières", "sommaire", "índice", "índice general", "contenido", "tabla de contenido", "indice",
     "sommario", "sumário", "inhoud", "inhoudsopgave", "spis treści", "obsah", "innehåll", "innehållsförteckning",
     "indhold", "indholdsfortegnelse", "innhold", "sisällys", "sisällysluettelo", "cuprins", "tartalom",
 ))  # fmt: skip
-_IN_ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
+_ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
 @dataclass(frozen=True)
 class _Line:
-    """A printed line with its place; `number` is the page that it names, 0 for none and for roman ones."""
+    """A printed line.
+
+    Attributes:
+        page: Index of its page.
+        index: Its index within the page.
+        number: The page number at its end; 0 for none, and for roman ones.
+        is_dotted: Whether dots stand before the number.
+    """
 
     page: int
-    at: int
+    index: int
     text: str
     number: int = 0
     is_dotted: bool = False
 
     @property
     def is_entry(self) -> bool:
-        """Whether the line ends with the number of a page."""
+        """Return whether the line ends with a page number."""
         return self.number > 0 or self.is_dotted
 
 
 @dataclass
 class _Run:
-    """Lines of one list, from the first entry to the last one."""
+    """The lines of a candidate list: the indices of the first and the last line, and of all entries.
+
+    `numbers` are the arabic page numbers of the entries, `dotted` is the number of entries with dots.
+    """
 
     first: int
     last: int
@@ -82,8 +93,8 @@ class _Run:
 
 
 def roman(text: str) -> int:
-    """Return the value of a roman number in small letters; 0 if it is none, such as "mix"."""
-    values = [_IN_ROMAN.get(letter, 0) for letter in text]
+    """Return the value of a roman numeral in lower case; 0 for other words, such as "mix"."""
+    values = [_ROMAN_VALUES.get(letter, 0) for letter in text]
     if not all(values):
         return 0
     total = 0
@@ -93,250 +104,282 @@ def roman(text: str) -> int:
 
 
 def _to_roman(number: int) -> str:
-    """Return a number below 400 in roman letters, by which a wrong order of them is seen."""
-    written = ""
+    """Return a number below 400 as a roman numeral in lower case."""
+    numeral = ""
     for value, letters in ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv")):
-        written += letters * (number // value)
+        numeral += letters * (number // value)
         number %= value
-    return written + "i" * number
+    return numeral + "i" * number
 
 
 def contents_lines(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
-    """Return `(page, line)`, from 0, of all lines of tables of contents, with the headings above them.
+    """Return `(page, line)`, counted from 0, of all lines of tables of contents and of the headings above them.
+
+    The result is empty if these are most of the document.
 
     Args:
         pages: The printed lines of each page, without running heads.
     """
-    lines = [_line(page, at, text) for page, own in enumerate(pages) for at, text in enumerate(own) if text.strip()]
-    found = set(_without_pages(lines)) if len(pages) == 1 else set()
-    titles: _Titles | None = None
-    for run in _runs(lines) if any(line.is_entry for line in lines) else ():
-        above = _heading_above(lines, run.first)
-        if not _may_be_list(run, has_heading=above is not None):
+    lines: list[_Line] = []
+    for page, texts in enumerate(pages):
+        lines += [_parse_line(page, index, text) for index, text in enumerate(texts) if text.strip()]
+    contents = set(_lists_without_pages(lines)) if len(pages) == 1 else set()
+    titles: _TitleIndex | None = None
+    for run in _find_runs(lines) if any(line.is_entry for line in lines) else ():
+        heading = _find_heading_above(lines, run.first)
+        if not _has_enough_entries(run, has_heading=heading is not None):
             continue
-        titles = titles or _Titles(lines)
-        if not (titles.are_on_pages(run) if len(pages) > 1 else titles.are_in_order(run)):
-            continue
-        first = run.first if above is None else above
-        found.update((line.page, line.at) for line in lines[first : run.last + 1])
-    return found if len(found) < MOST_OF_DOCUMENT * len(lines) else set()
+        titles = titles or _TitleIndex(lines)
+        is_repeated = titles.are_on_pages(run) if len(pages) > 1 else titles.are_in_order(run)
+        if is_repeated:
+            first = run.first if heading is None else heading
+            contents.update((line.page, line.index) for line in lines[first : run.last + 1])
+    return contents if len(contents) < MAXIMUM_SHARE_OF_DOCUMENT * len(lines) else set()
 
 
-def _without_pages(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
-    """Yield the lines of lists below a heading whose titles stand again below them, as texts on one page have them."""
-    headings = [at for at, line in enumerate(lines) if line.text.strip(" :.").casefold() in _HEADING]
+def _lists_without_pages(lines: Sequence[_Line]) -> Iterator[tuple[int, int]]:
+    """Yield `(page, line)` of lists without page numbers: a heading, and titles that are repeated below the list."""
+    headings = [index for index, line in enumerate(lines) if line.text.strip(" :.").casefold() in _LIST_HEADINGS]
     if not headings:
         return
-    letters = _Letters(lines)
-    behind = 0
-    for heading in headings[:MOST_PLACES]:
-        if heading >= behind and (end := _end_of_list(letters, heading + 1)):
-            behind = end
-            yield from ((lines[each].page, lines[each].at) for each in range(heading, end))
+    letters = _LettersOfLines(lines)
+    previous_end = 0
+    for heading in headings[:MAXIMUM_CANDIDATES]:
+        if heading >= previous_end and (end := _end_of_list_without_pages(letters, heading + 1)):
+            previous_end = end
+            yield from ((line.page, line.index) for line in lines[heading:end])
 
 
-def _end_of_list(letters: _Letters, first: int) -> int:
-    """Return the place behind a list that begins on a line, if its titles stand again below it in its order; else 0."""
-    begun = letters.entry(first, len(letters.lines), first)
-    if begun is None or begun[1] - first < LEAST_UNDOTTED:
+def _end_of_list_without_pages(letters: _LettersOfLines, first: int) -> int:
+    """Return the index after the last line of the list that begins on the line `first`; 0 if there is no such list.
+
+    Nearly all lines of a list are titles that are repeated below it, in its order and with text between them.
+    """
+    first_entry = letters.find_entry(first, len(letters.lines), first)
+    if first_entry is None:
         return 0
-    body = place = begun[1]
-    before = min(body, first + LONGEST_LIST)
-    entries = matched = 0
-    at = end = first
-    while at < before and at - end < LONGEST_TITLE:
-        entry = letters.entry(at, before, place)
+    _, body = first_entry  # The text of the document begins where the first title is repeated.
+    if body - first < MINIMUM_UNDOTTED_ENTRIES:
+        return 0
+    limit = min(body, first + MAXIMUM_LIST_LINES)
+    entry_count = matched_lines = 0
+    next_title_line = body
+    index = list_end = first
+    while index < limit and index - list_end < MAXIMUM_TITLE_LINES:
+        entry = letters.find_entry(index, limit, next_title_line)
         if entry is None:
-            at += 1
+            index += 1
             continue
-        matched += entry[0] - at
-        entries += 1
-        at = end = entry[0]
-        place = entry[1] + 1
-    has_text = place - body >= 2 * entries
-    return end if has_text and matched >= max(LEAST_UNDOTTED, ALMOST_ALL * (end - first)) else 0
+        entry_end, repeated_line = entry
+        matched_lines += entry_end - index
+        entry_count += 1
+        index = list_end = entry_end
+        next_title_line = repeated_line + 1
+    has_text_between = next_title_line - body >= 2 * entry_count
+    minimum_matches = max(MINIMUM_UNDOTTED_ENTRIES, MINIMUM_MATCHED_SHARE * (list_end - first))
+    return list_end if has_text_between and matched_lines >= minimum_matches else 0
 
 
-class _Letters:
-    """The letters of a document's lines, in which titles are looked for that are wrapped otherwise."""
+class _LettersOfLines:
+    """The letters of a document's lines, as one text: titles are found in it wherever they are wrapped."""
 
     def __init__(self, lines: Sequence[_Line]) -> None:
         self.lines = [_letters(_BULLET.sub("", line.text)) for line in lines]
         self._edges = [0, *accumulate(map(len, self.lines))]
         self._text = "".join(self.lines)
 
-    def entry(self, first: int, before: int, after: int) -> tuple[int, int] | None:
-        """Return behind which line a title ends that begins on a line, and on which it stands again; None if nowhere.
+    def find_entry(self, first: int, before: int, after: int) -> tuple[int, int] | None:
+        """Return the index after a title's last line, and the line on which the title is repeated; None if nowhere.
 
         Args:
-            first: The line that it begins on.
-            before: The line that it ends before.
-            after: The line from which on it is looked for.
+            first: The line on which the title begins.
+            before: The line before which it ends.
+            after: The line from which on its repetition is searched.
         """
-        for end in range(first + 1, min(first + LONGEST_TITLE, before) + 1):
-            place = self._place_of("".join(self.lines[first:end]), max(after, end))
-            if place is not None:
-                return end, place
+        for end in range(first + 1, min(first + MAXIMUM_TITLE_LINES, before) + 1):
+            line = self._line_of_title("".join(self.lines[first:end]), max(after, end))
+            if line is not None:
+                return end, line
         return None
 
-    def _place_of(self, title: str, after: int) -> int | None:
-        """Return the first line from one on at which lines begin that have the letters of a title and no others."""
-        at = self._edges[after] - 1
-        for _ in range(MOST_PLACES if len(title) >= SHORTEST_TITLE else 0):
-            at = self._text.find(title, at + 1)
-            if at < 0:
+    def _line_of_title(self, title: str, after: int) -> int | None:
+        """Return the first line, from `after` on, where whole lines consist of a title's letters; None without one."""
+        start = self._edges[after] - 1
+        for _ in range(MAXIMUM_CANDIDATES if len(title) >= MINIMUM_TITLE_LETTERS else 0):
+            start = self._text.find(title, start + 1)
+            if start < 0:
                 break
-            ends = (at, at + len(title))
+            # Both ends of the title must be ends of lines.
+            ends = (start, start + len(title))
             if all(self._edges[bisect_left(self._edges, end)] == end for end in ends):
-                return bisect_right(self._edges, at) - 1
+                return bisect_right(self._edges, start) - 1
         return None
 
 
-def _line(page: int, at: int, text: str) -> _Line:
-    """Return a line with the number of the page that it names at its end."""
+def _parse_line(page: int, index: int, text: str) -> _Line:
+    """Return the line of a text, with the page number at its end; without one if it is long or has no title."""
     line = text.strip()
-    match = _PAGE.search(line[-8:]) if len(line) <= LONGEST_LINE else None
+    match = _PAGE_NUMBER.search(line[-8:]) if len(line) <= MAXIMUM_LINE_LENGTH else None
     if match is None:
-        return _Line(page, at, line)
-    title = line[: len(line) - len(match[0])]
-    plain = title.rstrip(_LEADERS)
-    # Of "..." at the end of a title the dots are its own.
-    is_dotted = sum(title.count(mark, len(plain)) for mark in ".·") + 3 * title.count("…", len(plain)) >= LEAST_LEADERS
-    if not any(map(str.isalpha, plain)) or (match[2] and not (is_dotted and roman(match[2]))):
-        return _Line(page, at, line)
-    return _Line(page, at, line, int(match[1] or 0), is_dotted)
+        return _Line(page, index, line)
+    arabic_number, roman_number = match.groups()
+    dotted_title = line[: len(line) - len(match[0])]
+    title = dotted_title.rstrip(_LEADERS)
+    leaders = dotted_title[len(title) :]
+    # Three dots may be an ellipsis of the title's own; an ellipsis sign counts as three dots.
+    is_dotted = leaders.count(".") + leaders.count("·") + 3 * leaders.count("…") >= MINIMUM_LEADERS
+    is_word = bool(roman_number) and not (is_dotted and roman(roman_number))  # "mix", or "I" without dots
+    if is_word or not any(map(str.isalpha, title)):
+        return _Line(page, index, line)
+    return _Line(page, index, line, int(arabic_number or 0), is_dotted)
 
 
-def _runs(lines: Sequence[_Line]) -> Iterator[_Run]:
-    """Yield the runs of entries whose page numbers do not fall, with what is wrapped between them."""
+def _find_runs(lines: Sequence[_Line]) -> Iterator[_Run]:
+    """Yield the runs of entries whose page numbers do not decrease; wrapped titles may stand between them."""
     run: _Run | None = None
-    for place, line in enumerate(lines):
-        if run is not None and place - run.last > LONGEST_TITLE:
+    for index, line in enumerate(lines):
+        if run is not None and index - run.last > MAXIMUM_TITLE_LINES:
             yield run
             run = None
-        if not line.is_entry or (not line.is_dotted and _is_part_of_title(lines, place, run)):
+        if not line.is_entry or (not line.is_dotted and _is_number_of_title(lines, index, run)):
             continue
         if run is not None and line.number and run.numbers and line.number < run.numbers[-1]:
             yield run
             run = None
-        run = run or _Run(place, place)
-        run.last = place
-        run.entries.append(place)
+        run = run or _Run(index, index)
+        run.last = index
+        run.entries.append(index)
         run.dotted += line.is_dotted
         run.numbers += [line.number] if line.number else []
     if run is not None:
         yield run
 
 
-def _is_part_of_title(lines: Sequence[_Line], place: int, run: _Run | None) -> bool:
-    """Return whether the number that ends a line without dots names no page: "Differences between version 4"."""
-    number = lines[place].number
+def _is_number_of_title(lines: Sequence[_Line], index: int, run: _Run | None) -> bool:
+    """Return whether the number at the end of a line without dots belongs to its title: "Changes since version 4".
+
+    Args:
+        lines: The lines of the document.
+        index: The index of the line.
+        run: The entries above it; None if there are none.
+    """
+    number = lines[index].number
     if run is not None and run.numbers and number < run.numbers[-1]:
         return True
-    following = lines[place + 1 : place + 1 + LONGEST_TITLE]
-    if following and following[0].text[:1].islower():  # the title goes on
+    following = lines[index + 1 : index + 1 + MAXIMUM_TITLE_LINES]
+    if following and following[0].text[:1].islower():  # The title continues on the next line.
         return True
-    later = next((line for line in following if line.is_dotted and line.number), None)
-    if later is not None:
-        return number > later.number
-    # Below the last dots only what follows at once is an entry: "Index 65".
-    return run is not None and run.dotted > 0 and place - run.last > 1
+    next_dotted = next((line for line in following if line.is_dotted and line.number), None)
+    if next_dotted is not None:
+        return number > next_dotted.number
+    # After the last entry with dots, only the very next line is an entry without: "Index 65".
+    return run is not None and run.dotted > 0 and index - run.last > 1
 
 
-def _heading_above(lines: Sequence[_Line], first: int) -> int | None:
-    """Return the place of a heading such as "Contents" near above a list; None without one."""
-    for place in range(first - 1, max(-1, first - 2 - MOST_ABOVE), -1):
-        if lines[place].text.strip(" :.").casefold() in _HEADING:
-            return place
+def _find_heading_above(lines: Sequence[_Line], first: int) -> int | None:
+    """Return the index of a heading such as "Contents" close above the list that begins at `first`; else None."""
+    for index in range(first - 1, max(-1, first - 2 - MAXIMUM_LINES_BELOW_HEADING), -1):
+        if lines[index].text.strip(" :.").casefold() in _LIST_HEADINGS:
+            return index
     return None
 
 
-def _may_be_list(run: _Run, *, has_heading: bool) -> bool:
-    """Return whether a run has as many entries as a table of contents, with or without dots."""
-    return run.dotted >= LEAST_ENTRIES - has_heading or (has_heading and len(run.entries) >= LEAST_UNDOTTED)
+def _has_enough_entries(run: _Run, *, has_heading: bool) -> bool:
+    """Return whether a run has enough entries for a table of contents; without a heading they must have dots."""
+    if not has_heading:
+        return run.dotted >= MINIMUM_DOTTED_ENTRIES
+    return run.dotted >= MINIMUM_DOTTED_ENTRIES - 1 or len(run.entries) >= MINIMUM_UNDOTTED_ENTRIES
 
 
-class _Titles:
-    """The lines of a document by their letters, in which the titles of a list are looked for."""
+class _TitleIndex:
+    """An index of a document's lines by their letters, in which the titles of a list are searched."""
 
     def __init__(self, lines: Sequence[_Line]) -> None:
         self._lines = lines
-        self._places: dict[str, list[int]] = {}
-        for place, line in enumerate(lines):
+        self._lines_of_letters: dict[str, list[int]] = {}
+        for index, line in enumerate(lines):
             if not line.is_entry and (letters := _letters(line.text)):
-                self._places.setdefault(letters, []).append(place)
-        self._ordered = sorted(self._places)
+                self._lines_of_letters.setdefault(letters, []).append(index)
+        self._sorted_letters = sorted(self._lines_of_letters)
 
     def are_in_order(self, run: _Run) -> bool:
-        """Return whether most titles stand again below the list, in its order and with other lines between them."""
-        ends: list[int] = []  # of the longest orders so far, by their lengths
-        for places in self._found_again(run, may_go_on=False):
-            for place in reversed(places):
-                at = bisect_left(ends, place)
-                ends[at : at + 1] = [place]
-        # Another list of the same things has them one below the other.
-        has_text = len(ends) > 1 and ends[-1] - min(ends) >= 2 * (len(ends) - 1)
-        return has_text and len(ends) > MOSTLY * len(run.entries)
+        """Return whether most titles are repeated below the list, in its order and with other lines between them."""
+        # The longest increasing sequence of repeated lines: the lowest last line of a sequence, by its length.
+        last_lines: list[int] = []
+        for candidates in self._repeated_titles(run, may_continue=False):
+            for line in reversed(candidates):
+                position = bisect_left(last_lines, line)
+                last_lines[position : position + 1] = [line]
+        # In another list of the same titles, they stand one directly below the other.
+        count = len(last_lines)
+        has_text_between = count > 1 and last_lines[-1] - min(last_lines) >= 2 * (count - 1)
+        return has_text_between and count > MINIMUM_REPEATED_SHARE * len(run.entries)
 
     def are_on_pages(self, run: _Run) -> bool:
-        """Return whether most titles stand again on the pages that the list names, or beside them.
+        """Return whether most titles are repeated on the pages that the list names, or on the pages beside these.
 
-        The first page may have any number.
+        The number of the first page is not known; it is inferred from the most frequent difference.
         """
-        if len(set(run.numbers)) < LEAST_PAGES:
+        if len(set(run.numbers)) < MINIMUM_PAGES:
             return False
-        offsets: Counter[int] = Counter()
-        found = self._found_again(run, may_go_on=True)
-        numbered = [(self._lines[at].number, places) for at, places in zip(run.entries, found, strict=True)]
-        for number, places in numbered:
-            offsets.update({self._lines[place].page - number for place in places} if number else ())
-        if not offsets:
+        differences: Counter[int] = Counter()
+        pages_of_entries: list[tuple[int, list[int]]] = []  # the page number of an entry, the pages of its title
+        for entry, candidates in zip(run.entries, self._repeated_titles(run, may_continue=True), strict=True):
+            number, pages = self._lines[entry].number, [self._lines[line].page for line in candidates]
+            if number:
+                pages_of_entries.append((number, pages))
+                differences.update({page - number for page in pages})
+        if not differences:
             return False
-        usual = max(offsets, key=lambda offset: (offsets[offset], -abs(offset)))
-        near = [
-            number
-            for number, places in numbered
-            if number and any(abs(self._lines[place].page - number - usual) <= 1 for place in places)
-        ]
-        return len(near) > MOSTLY * len(run.numbers) and len(set(near)) > 1
+        usual = max(differences, key=lambda difference: (differences[difference], -abs(difference)))
+        confirmed = []
+        for number, pages in pages_of_entries:
+            if any(abs(page - number - usual) <= 1 for page in pages):
+                confirmed.append(number)
+        return len(confirmed) > MINIMUM_REPEATED_SHARE * len(run.numbers) and len(set(confirmed)) > 1
 
-    def _found_again(self, run: _Run, *, may_go_on: bool) -> list[list[int]]:
-        """Return for each entry the places of the lines below the list that have its title or begin it.
+    def _repeated_titles(self, run: _Run, *, may_continue: bool) -> list[list[int]]:
+        """Return for each entry the lines below the list that have its title or the beginning of it, in order.
 
         Args:
             run: The list.
-            may_go_on: Whether a line may go on behind the title, as captions do.
+            may_continue: Whether a line may continue after the title, as captions do.
         """
-        found: list[list[int]] = []
-        previous = run.first - 1
+        repeated_lines: list[list[int]] = []
+        previous_entry = run.first - 1
         for entry in run.entries:
             # The title may have begun on the lines above.
-            starts = range(max(previous + 1, entry - LONGEST_TITLE + 1), entry + 1)
-            title = self._title(entry)
-            titles = [
-                _letters("".join([*(line.text for line in self._lines[at:entry]), title])) for at in reversed(starts)
+            first_start = max(previous_entry + 1, entry - MAXIMUM_TITLE_LINES + 1)
+            title = self._title_of_entry(entry)
+            candidates: Iterator[int] = iter(())
+            for start in range(entry, first_start - 1, -1):
+                whole_title = _letters("".join([*(line.text for line in self._lines[start:entry]), title]))
+                candidates = chain(candidates, self._lines_with_title(whole_title, run.last, may_continue))
+            repeated_lines.append(sorted(set(islice(candidates, MAXIMUM_CANDIDATES))))
+            previous_entry = entry
+        return repeated_lines
+
+    def _title_of_entry(self, entry: int) -> str:
+        """Return the text of the entry on a line without its dots and its page number."""
+        return _PAGE_NUMBER.sub("", self._lines[entry].text).rstrip(_LEADERS)
+
+    def _lines_with_title(self, title: str, after: int, may_continue: bool) -> Iterator[int]:
+        """Yield the lines after another one that have the letters of a title, or the first ones of them.
+
+        With `may_continue`, lines that begin with the title are yielded, too.
+        """
+        parts = [title, *(title[:end] for end in range(MINIMUM_PART_LETTERS, min(len(title), MAXIMUM_PART_LETTERS)))]
+        if may_continue and len(title) >= MINIMUM_PART_LETTERS:
+            first = bisect_right(self._sorted_letters, title)
+            parts += [
+                line for line in self._sorted_letters[first : first + MAXIMUM_CANDIDATES] if line.startswith(title)
             ]
-            places = (place for title in titles for place in self._places_of(title, run.last, may_go_on))
-            found.append(sorted(set(islice(places, MOST_PLACES))))
-            previous = entry
-        return found
-
-    def _title(self, entry: int) -> str:
-        """Return the text of an entry without its dots and its page."""
-        return _PAGE.sub("", self._lines[entry].text).rstrip(_LEADERS)
-
-    def _places_of(self, title: str, after: int, may_go_on: bool) -> Iterator[int]:
-        """Yield the places of lines behind another one with the letters of a title, or with the first of them."""
-        parts = [title, *(title[:end] for end in range(SHORTEST_PART, min(len(title), LONGEST_PART)))]
-        if may_go_on and len(title) >= SHORTEST_PART:
-            first = bisect_right(self._ordered, title)
-            parts += [line for line in self._ordered[first : first + MOST_PLACES] if line.startswith(title)]
         for part in parts:
-            places = self._places.get(part, [])
-            first = bisect_right(places, after)
-            yield from places[first : first + MOST_PLACES]
+            lines = self._lines_of_letters.get(part, [])
+            first = bisect_right(lines, after)
+            yield from lines[first : first + MAXIMUM_CANDIDATES]
 
 
 def _letters(text: str) -> str:
-    """Return the letters of a text in lower case, by which a title is recognised without its number."""
+    """Return only the letters of a text, in lower case, by which titles are compared without their numbers."""
     return "".join(filter(str.isalpha, text.casefold()))

@@ -468,12 +468,10 @@ class _Reader:
             attached.comments.append(number)
         elif name in ("ins", "moveTo"):
             self.report.count("insertions", _has_text(node))
-        elif name == "sdt" and (box := node.find(f"{_WORD}sdtPr/{_WORD_2010}checkbox")) is not None:
-            return f"{words_for(_is_switched_on(box.find(f'{_WORD_2010}checked'), _WORD_2010))} "
+        elif name == "sdt":
+            return _content_control(node)
         elif name == "sym":
             return font_box(str(node.get(f"{_WORD}font")), str(node.get(f"{_WORD}char"))) or None
-        elif name == "sdt" and node.find(f"{_WORD}sdtPr/{_WORD}showingPlcHdr") is not None:
-            return ""  # the placeholder of a field that nobody has filled in: "Click here to enter text"
         elif name == "ffData":
             return _form_field(node)
         elif name in ("hyperlink", "instrText"):
@@ -562,6 +560,15 @@ def _is_superscript(node: _Element) -> bool:
 def _is_switched_on(mark: _Element | None, namespace: str) -> bool:
     """Return whether a Boolean property is set: its element exists, and its value does not switch it off."""
     return mark is not None and mark.get(f"{namespace}val", "1") not in ("0", "false", "off")
+
+
+def _content_control(control: _Element) -> str | None:
+    """Return a check box in words, or "" for a field that nobody has filled in; None for other content controls."""
+    box = control.find(f"{_WORD}sdtPr/{_WORD_2010}checkbox")
+    if box is not None:
+        return f"{words_for(_is_switched_on(box.find(f'{_WORD_2010}checked'), _WORD_2010))} "
+    is_placeholder = control.find(f"{_WORD}sdtPr/{_WORD}showingPlcHdr") is not None  # "Click here to enter text"
+    return "" if is_placeholder else None
 
 
 def _form_field(data: _Element) -> str:
