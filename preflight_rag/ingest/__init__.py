@@ -1,6 +1,6 @@
-"""Ingest: documents are read, split, embedded in batches (`prepare.py`), and stored (`run.py`), one after the other.
+"""Ingest: documents are read, split into passages, embedded in batches (`prepare.py`) and stored (`run.py`).
 
-What does not change costs nothing: a document with the same content hash is skipped, and a passage whose text was
-embedded before keeps its vector. One bad document never stops the run. Where documents go is a `DocumentStore`
-(`ingest/document_store.py`).
+Unchanged documents cost nothing: a document with the same content hash is skipped, and a passage whose text was
+embedded before keeps its vector. One bad document never stops the run. Documents are stored in a `DocumentStore`
+(`document_store.py`).
 """

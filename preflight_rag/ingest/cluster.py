@@ -36,18 +36,25 @@ EXTRA = "ray"
 ADDRESS = "RAY_ADDRESS"
 """Ray's own variable: the cluster to join. Without it a cluster is started on this machine, and ended with the run."""
 ATTEMPTS = 3
-"""Workers that a file may bring down before it is given up; a guess."""
+"""Number of workers that may die on a file before the file is given up; a guess."""
 LOOK_SECONDS = 0.5
-"""Between two looks at whether to stop."""
+"""Seconds between two checks whether to stop."""
 STORE_BYTES = 256 << 20
-"""Of the memory that Ray passes parts through; one of them takes one or two megabytes."""
+"""Size of the memory through which Ray passes the parts of files; a part takes one or two megabytes."""
 MOST_ERRORS = 10_000
-"""Records whose errors are reported one by one; of further ones only how many: a third of PubMed has no abstract."""
+"""Maximum number of errors reported one by one; further ones are counted: a third of PubMed has no abstract."""
 
 
 @dataclass(eq=False)
-class _Running:
-    """A worker with the file that it is reading."""
+class _Job:
+    """A worker with the file that it is reading.
+
+    Attributes:
+        worker: The Ray actor.
+        file: The file.
+        attempts: Number of workers that have begun this file.
+        characters: Number of characters of the file's parts stored so far.
+    """
 
     worker: Any
     file: Path
@@ -55,8 +62,8 @@ class _Running:
     characters: int = 0
 
 
-class _Files:
-    """The files of the ingest, and the worker that reads each.
+class _Scheduler:
+    """Assigns the files of the ingest to workers.
 
     Args:
         start: Starts a worker.
@@ -69,38 +76,38 @@ class _Files:
 
     def __init__(self, start: Callable[[], Any], task: Callable[[Path], FileTask], waiting: deque[Path]) -> None:
         self._start, self._task, self._waiting = start, task, waiting
-        self.busy: dict[Any, _Running] = {}
+        self.busy: dict[Any, _Job] = {}
 
     def begin_next(self, worker: Any = None) -> None:
         """Assign the next file, if there is one, to a worker; a new worker is started if none is given."""
         if self._waiting:
-            self._begin(_Running(worker or self._start(), self._waiting.popleft()))
+            self._begin(_Job(worker or self._start(), self._waiting.popleft()))
 
-    def begin_again(self, running: _Running) -> None:
-        """Assign the file of a worker that has died to a new one."""
-        self._begin(_Running(self._start(), running.file, running.attempts + 1))
+    def begin_again(self, job: _Job) -> None:
+        """Assign the file of a worker that has died to a new worker."""
+        self._begin(_Job(self._start(), job.file, job.attempts + 1))
 
-    def go_on(self, running: _Running, *, is_last: bool) -> None:
+    def go_on(self, job: _Job, *, is_last: bool) -> None:
         """Let a worker continue with its file, or with the next file after the last part."""
         if is_last:
-            self.begin_next(running.worker)
+            self.begin_next(job.worker)
         else:
-            self.busy[running.worker.next_part.remote()] = running
+            self.busy[job.worker.next_part.remote()] = job
 
-    def _begin(self, running: _Running) -> None:
+    def _begin(self, job: _Job) -> None:
         """Send a worker its file, and remember the pending result."""
-        self.busy[running.worker.begin.remote(self._task(running.file))] = running
+        self.busy[job.worker.begin.remote(self._task(job.file))] = job
 
 
 class ClusterIngest:
-    """One run; the caller holds the library's write lock, and builds the index afterwards.
+    """One ingest run on a Ray cluster; the caller holds the library's write lock, and builds the index afterwards.
 
     Args:
-        store: Where documents go.
-        splitter: How they are split.
-        workers: How many; None for one for each GPU of the cluster, or each core where there is none.
+        store: Where documents are stored.
+        splitter: The name of the splitter.
+        workers: Number of workers; None for one for each GPU of the cluster, or for each core if it has no GPU.
         progress: Called after each document that is stored, skipped or failed.
-        stop: Whether to end the run; what is stored by then is kept.
+        stop: Returns True when the run should end early; documents stored by then are kept.
 
     Raises:
         UsageError: Ray is not installed.
@@ -128,83 +135,92 @@ class ClusterIngest:
         self._progress, self._stop = progress, stop or (lambda: False)
         self._done = self._finished_bytes = self._bytes_total = 0
         self._given = GivenPaths()
-        self._more_errors = 0
+        self._unlisted_errors = 0
 
     def add_files(self, given: Sequence[Path], max_bytes: int = DEFAULT_MAX_BYTES) -> IngestReport:
-        """Store the documents of files and folders.
+        """Store the documents of files and folders, and return the report.
+
+        Args:
+            given: The files and folders to read.
+            max_bytes: Larger files are refused.
 
         Raises:
-            LibraryError: The cluster cannot be started or joined, or its workers fail at once.
+            LibraryError: The cluster cannot be started or joined, or a worker fails for another reason than a file.
         """
         files = list(find_files(given))
         self._given = GivenPaths(given)
-        self.report.passed_over = [
-            (on_one_line(str(each.path)), each.reason) for each in files if isinstance(each, SkippedFile)
-        ]
-        for each in files:
-            if isinstance(each, DocumentError):
-                self._fail(each.source, str(each))
-        paths = [each for each in files if isinstance(each, Path)]
+        skipped = [file for file in files if isinstance(file, SkippedFile)]
+        self.report.passed_over = [(on_one_line(str(file.path)), file.reason) for file in skipped]
+        for error in files:
+            if isinstance(error, DocumentError):
+                self._record_failure(error.source, str(error))
+        paths = [file for file in files if isinstance(file, Path)]
         self._bytes_total = sum(map(text_size, paths))
         if paths:
             with _cluster(self._workers) as ray:
                 self._run(ray, deque(paths), max_bytes)
-        if self._more_errors:
-            self.report.failed.append(("", f"{self._more_errors:,} further records cannot be read"))
+        if self._unlisted_errors:
+            self.report.failed.append(("", f"{self._unlisted_errors:,} further records cannot be read"))
         return self.report
 
     def _run(self, ray: Any, waiting: deque[Path], max_bytes: int) -> None:
-        """Keep every worker busy until no file is left, and store their results."""
-        files = _Files(self._starter(ray), lambda file: self._task(file, max_bytes), waiting)
-        for _ in range(min(self._count(ray), len(waiting))):
-            files.begin_next()
-        while files.busy:
+        """Keep every worker busy until no file is left or the caller asks to stop, and store their results."""
+        scheduler = _Scheduler(self._worker_starter(ray), lambda file: self._describe_task(file, max_bytes), waiting)
+        for _ in range(min(self._count_workers(ray), len(waiting))):
+            scheduler.begin_next()
+        while scheduler.busy:
             if self._stop():
                 self.report.stopped = True
-                self.report.left = len(files.busy) + len(waiting)
+                self.report.left = len(scheduler.busy) + len(waiting)
                 return
-            for reference in ray.wait(list(files.busy), num_returns=1, timeout=LOOK_SECONDS)[0]:
-                running, part = files.busy.pop(reference), self._part(ray, reference)
+            ready, _ = ray.wait(list(scheduler.busy), num_returns=1, timeout=LOOK_SECONDS)
+            for reference in ready:
+                job, part = scheduler.busy.pop(reference), self._fetch_part(ray, reference)
                 if part is not None:
-                    files.go_on(running, is_last=part.is_last)  # while this part is stored
-                    self._take(part, running)
-                elif running.attempts < ATTEMPTS:
-                    self.report.notes.append((str(running.file), "its worker ended, and it was read again by another"))
-                    files.begin_again(running)
+                    scheduler.go_on(job, is_last=part.is_last)  # the worker reads on while this part is stored
+                    self._store_part(part, job)
+                elif job.attempts < ATTEMPTS:
+                    self.report.notes.append((str(job.file), "its worker ended, and it was read again by another"))
+                    scheduler.begin_again(job)
                 else:
-                    self._give_up(running.file)
-                    files.begin_next()
+                    self._give_up(job.file)
+                    scheduler.begin_next()
 
-    def _part(self, ray: Any, reference: Any) -> FilePart | None:
-        """Return a worker's result; None if the worker or its machine has died."""
+    def _fetch_part(self, ray: Any, reference: Any) -> FilePart | None:
+        """Return the result behind a Ray reference; None if the worker or its machine has died.
+
+        Raises:
+            PreflightError: The worker raised an error.
+        """
         try:
-            found: FilePart = ray.get(reference)
+            part: FilePart = ray.get(reference)
         except ray.exceptions.RayTaskError as error:
-            raise _reason(error) from error
+            raise _worker_error(error) from error
         except ray.exceptions.RayError:
             return None
-        return found
+        return part
 
     def _give_up(self, file: Path) -> None:
         """Report a file whose workers died repeatedly as failed."""
-        self._fail(str(file), f"its worker ended {ATTEMPTS} times, as workers do that need more memory than there is")
+        reason = f"its worker ended {ATTEMPTS} times, as workers do that need more memory than there is"
+        self._record_failure(str(file), reason)
         self._finished_bytes += text_size(file)
 
-    def _starter(self, ray: Any) -> Any:
-        """Return a function that starts a worker, with its share of a GPU if there are any."""
+    def _worker_starter(self, ray: Any) -> Any:
+        """Return a function that starts a worker, with its share of a GPU if the cluster has any."""
         gpus = ray.cluster_resources().get("GPU", 0)
-        share = {"num_gpus": min(1.0, gpus / self._count(ray))} if gpus else {}
+        share = {"num_gpus": min(1.0, gpus / self._count_workers(ray))} if gpus else {}
         worker = ray.remote(FileWorker).options(num_cpus=1, **share)
         recorded = self._recorded
         return lambda: worker.remote(recorded["spec"], recorded["revision"], self._splitter)
 
-    def _count(self, ray: Any) -> int:
-        """Return the number of workers to use."""
+    def _count_workers(self, ray: Any) -> int:
+        """Return the number of workers to use: as the caller said, else one for each GPU, else one for each core."""
         resources = ray.cluster_resources()
         return self._workers or max(1, int(resources.get("GPU", 0) or resources.get("CPU", 1)))
 
-    def _task(self, file: Path, max_bytes: int) -> FileTask:
-        """Return the description of a file for a worker."""
+    def _describe_task(self, file: Path, max_bytes: int) -> FileTask:
+        """Return the description of a file for a worker, with what the store already has of it."""
         origin = file_origin(file)
         return FileTask(
             path=Path(origin),
@@ -215,57 +231,67 @@ class ClusterIngest:
             known=self._store.contents_of(origin),
         )
 
-    def _take(self, part: FilePart, running: _Running) -> None:
-        """Store a part, and record the file as finished after its last part."""
-        file = running.file
-        wanted, is_new = [], dict[str, bool]()
+    def _store_part(self, part: FilePart, job: _Job) -> None:
+        """Store a part of a file, add it to the report, and record the file as finished after its last part."""
+        file = job.file
+        accepted, is_new = [], dict[str, bool]()
         for document in part.documents:
             stored = self._store.document(document.document.id)
-            if reason := _conflict(document, stored.origin if stored else ""):
-                self._fail(document.document.source or document.document.id, reason)
+            if reason := _id_conflict(document, stored.origin if stored else ""):
+                self._record_failure(document.document.source or document.document.id, reason)
                 continue
-            wanted.append(document)
+            accepted.append(document)
             is_new[document.document.id] = stored is None
-        if wanted:
-            self._store.write_documents(wanted)
-        running.characters += part.characters
+        if accepted:
+            self._store.write_documents(accepted)
+        job.characters += part.characters
         size = text_size(file)
-        in_hand = 0 if part.is_last else min(size, running.characters)
+        bytes_in_progress = 0 if part.is_last else min(size, job.characters)
         if part.is_last:
             self._finished_bytes += size
             if part.version is not None:
-                origin = file_origin(file)
-                stored_whole = [*part.version, len(self._store.contents_of(origin))]
-                if self._store.meta(finished_key(origin)) != stored_whole:
-                    self._store.set_meta(finished_key(origin), stored_whole)
-                self._given.note_place(self._store, file)
+                self._record_finished(file, part.version)
         self.report.notes += part.notes
         self.report.read += part.read
         self.report.skipped += part.skipped
         self._done += part.skipped
         for source, reason in part.failed:
-            self._fail(source, reason)
-        for document in wanted:
-            fresh = is_new[document.document.id]
-            self.report.added += fresh
-            self.report.updated += not fresh
+            self._record_failure(source, reason)
+        for document in accepted:
+            if is_new[document.document.id]:
+                self.report.added += 1
+            else:
+                self.report.updated += 1
             self._done += 1
-            self._say(document.document.title or document.document.id, in_hand)
-        if not wanted:
-            self._say(str(file), in_hand)
+            self._report_progress(document.document.title or document.document.id, bytes_in_progress)
+        if not accepted:
+            self._report_progress(str(file), bytes_in_progress)
 
-    def _fail(self, source: str, reason: str) -> None:
-        """Record that a document could not be ingested, up to a maximum number of messages."""
+    def _record_finished(self, file: Path, version: Sequence[Any]) -> None:
+        """Record which version of a file is stored completely, so that the next run skips it, and its real path."""
+        origin = file_origin(file)
+        finished_version = [*version, len(self._store.contents_of(origin))]
+        if self._store.meta(finished_key(origin)) != finished_version:
+            self._store.set_meta(finished_key(origin), finished_version)
+        self._given.record_real_path(self._store, file)
+
+    def _record_failure(self, source: str, reason: str) -> None:
+        """Record that a document could not be ingested; after `MOST_ERRORS` messages, only count further errors."""
         self._done += 1
         if len(self.report.failed) < MOST_ERRORS:
             self.report.failed.append((on_one_line(source), on_one_line(reason)))
         else:
-            self._more_errors += 1
+            self._unlisted_errors += 1
 
-    def _say(self, name: str, in_hand: int) -> None:
-        """Report the progress, with the bytes of the files being read."""
+    def _report_progress(self, name: str, bytes_in_progress: int) -> None:
+        """Send a progress event with a document's or file's name to the caller, if it wants any.
+
+        Args:
+            name: The document or file.
+            bytes_in_progress: Bytes that are done of the file that is not finished yet.
+        """
         if self._progress:
-            done = min(self._bytes_total, self._finished_bytes + in_hand)
+            done = min(self._bytes_total, self._finished_bytes + bytes_in_progress)
             self._progress(IngestEvent("documents", self._done, None, on_one_line(name), done, self._bytes_total))
 
 
@@ -274,15 +300,21 @@ def finished_key(origin: str) -> str:
     return f"finished:{origin}"
 
 
-def _conflict(document: PreparedDocument, stored_origin: str) -> str | None:
-    """Return why a document may not be stored under its id: it belongs to another file, which still exists."""
+def _id_conflict(document: PreparedDocument, stored_origin: str) -> str | None:
+    """Return the reason why another file owns a document's id; None if the document may be stored under it.
+
+    Args:
+        document: The document to store.
+        stored_origin: The file from which the stored document of this id came; "" if there is none. A file that no
+            longer exists owns nothing.
+    """
     if stored_origin in ("", document.origin) or not Path(stored_origin).exists():
         return None
     return f"The id {document.document.id!r} belongs to a document of {stored_origin}"
 
 
-def _reason(error: Any) -> PreflightError:
-    """Return the error that a worker raised if it is one of this package, else an error saying that it failed."""
+def _worker_error(error: Any) -> PreflightError:
+    """Return the cause of a Ray error if it is an error of this package, else an error saying that a worker failed."""
     cause = error.cause
     if isinstance(cause, PreflightError):
         return cause
@@ -302,7 +334,7 @@ def _cluster(workers: int | None) -> Iterator[Any]:
         os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
     import ray
 
-    if ray.is_initialized():  # the caller's own
+    if ray.is_initialized():  # the caller has connected already, and ends the connection itself
         yield ray
         return
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "CRITICAL", "configure_logging": True}
@@ -322,7 +354,7 @@ def _cluster(workers: int | None) -> Iterator[Any]:
             )
     except Exception as error:
         where = f"joined ({os.environ[ADDRESS]})" if os.environ.get(ADDRESS) else "started"
-        _forget(ray, folder)
+        _disconnect(ray, folder)
         raise LibraryError(
             f"The Ray cluster cannot be {where}: {first_line(error)}",
             help=f"Check `ray status`, or {ADDRESS}; without it a cluster is started on this machine.",
@@ -330,12 +362,12 @@ def _cluster(workers: int | None) -> Iterator[Any]:
     try:
         yield ray
     finally:
-        _forget(ray, folder)
+        _disconnect(ray, folder)
 
 
-def _forget(ray: Any, folder: str | None) -> None:
-    """Disconnect from the cluster, and delete its temporary folder."""
-    with suppress(Exception):  # of a cluster that is gone
+def _disconnect(ray: Any, folder: str | None) -> None:
+    """Disconnect from the cluster, and delete its temporary folder if it has one on this machine."""
+    with suppress(Exception):  # the cluster may be gone already
         ray.shutdown()
     if folder is not None:
         shutil.rmtree(folder, ignore_errors=True)

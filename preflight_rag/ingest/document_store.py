@@ -1,6 +1,6 @@
-"""What an ingest needs of a store of documents, wherever that is, and what it gives to it.
+"""The interface between an ingest and a store of documents: protocols of the store, and the values passed to it.
 
-`Store` (SQLite, in a library's folder) keeps these protocols. Another store that keeps them takes the same ingest.
+`Store` (SQLite, in a library's folder) implements these protocols. Any other store that does works with every ingest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class StoredDocument:
 
     Attributes:
         content_hash: The `content_hash` of the `PreparedDocument` that was stored.
-        origin: The file that it came from, or "".
+        origin: The file that it came from; "" if it came from none.
     """
 
     content_hash: str
@@ -30,11 +30,11 @@ class SplitDocument:
     """A document and its passages, before anything is embedded.
 
     Attributes:
-        document: As it is stored; its text is kept in its passages only.
-        origin: The file it came from, or "".
-        content_hash: What `StoredDocument` says of it next time.
-        passages: In the order of the text; at least one.
-        keys: Of each passage, what names the text that is embedded of it: equal keys have equal vectors.
+        document: The document as it is stored; its text is stored in its passages only.
+        origin: The file it came from; "" if it came from none.
+        content_hash: The hash with which the next ingest recognises that the document has not changed.
+        passages: The passages in the order of the text; at least one.
+        keys: The key of each passage's vector (`identity.vector_key`): passages with equal keys have equal vectors.
     """
 
     document: Document
@@ -44,13 +44,13 @@ class SplitDocument:
     keys: tuple[str, ...]
 
     def inputs(self) -> dict[str, tuple[str, str]]:
-        """Return the title and text to embed, by key."""
-        return {key: (each.title, each.text) for key, each in zip(self.keys, self.passages, strict=True)}
+        """Return the title and text to embed of each passage, by key."""
+        return {key: (passage.title, passage.text) for key, passage in zip(self.keys, self.passages, strict=True)}
 
     def with_vectors(self, vectors: Mapping[str, bytes]) -> PreparedDocument:
-        """Return the document in its stored form, with the vectors of its keys."""
-        found = tuple(vectors[key] for key in self.keys)
-        return PreparedDocument(self.document, self.origin, self.content_hash, self.passages, self.keys, found)
+        """Return the document in its stored form, with its passages' vectors from `vectors` (by key)."""
+        own_vectors = tuple(vectors[key] for key in self.keys)
+        return PreparedDocument(self.document, self.origin, self.content_hash, self.passages, self.keys, own_vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +58,30 @@ class PreparedDocument(SplitDocument):
     """A document that is ready to be stored.
 
     Attributes:
-        vectors: Of each passage, little-endian float32.
+        vectors: The vector of each passage, as bytes of little-endian float32 numbers.
     """
 
     vectors: tuple[bytes, ...]
 
 
 class SettingsStore(Protocol):
-    """The settings of a store."""
+    """The settings of a store: JSON values by name."""
 
     def meta(self, key: str) -> Any:
-        """Return a setting as JSON gives it, or None."""
+        """Return a setting as a JSON value; None if it is not set."""
 
     def set_meta(self, key: str, value: Any) -> None:
-        """Record a setting."""
+        """Record a setting, a JSON value."""
 
 
 class PassageReader(Protocol):
     """A store from which passages can be read."""
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
-        """Return ids of the passages of each document, in the order of its text."""
+        """Return the ids of each document's passages in the order of its text, by document id."""
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
-        """Return the passages that exist, by id."""
+        """Return those of the passages that exist, by passage id."""
 
 
 class DocumentStore(SettingsStore, Protocol):
@@ -103,16 +103,16 @@ class DocumentStore(SettingsStore, Protocol):
         """
 
     def contents_of(self, origin: str) -> dict[str, str]:
-        """Return the content hashes of the documents of a file, by id."""
+        """Return the content hashes of the stored documents of a file, by document id."""
 
     def retire_document(self, document_id: str) -> bool:
-        """Remove a document; return False if there is none."""
+        """Remove a document, and return True; return False if there is none with this id."""
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors that exist already, stored or set aside, by key."""
+        """Return those of the vectors that exist already, stored or set aside, by key."""
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
-        """Set aside vectors of passages that are not stored, by key, for the next run."""
+        """Set aside vectors (by key) of passages that are not stored, so that the next run need not compute them."""
 
     def drop_kept_vectors(self) -> None:
         """Delete the vectors that an earlier run set aside."""

@@ -1,7 +1,7 @@
-"""One file after the other: read, split and embedded, in a process that knows no library (`cluster.py` runs several).
+"""A worker that reads, splits and embeds one file after the other in a process without a library (for `cluster.py`).
 
-What it gives back is ready to be stored. It may be asked for the same file again, after it was killed: what is stored
-of the file by then is told by its content hash, and not embedded twice.
+Its results are ready to be stored. A file whose worker was killed is given to another one: documents stored by then are
+recognised by their content hash, and not embedded twice.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class FileTask:
     Attributes:
         path: The file.
         origin: The name under which its documents are stored.
-        folder: The folder in which it has to lie; None for a file that was named itself.
+        folder: The folder that the file may not lead out of by links; None for a file that the user named itself.
         max_bytes: Larger files are refused.
         finished: The version that was stored completely, and its number of documents; None if there is none.
         known: Content hashes of its stored documents, by id.
@@ -55,14 +55,14 @@ class FilePart:
     """Some of a file's documents, ready to be stored.
 
     Attributes:
-        documents: New ones, and those that changed.
-        skipped: How many are stored already.
-        failed: `(source, reason)` of records that cannot be taken in.
-        notes: `(source, note)` on documents that were not read whole.
-        read: What was read of documents.
-        characters: Of all documents, those that are skipped included.
-        is_last: Whether there are no more.
-        version: With the last: what says that the file has not changed since; None where it was not read to its end.
+        documents: Documents that are new or have changed.
+        skipped: Number of documents that are stored already and unchanged.
+        failed: `(source, reason)` of records that cannot be stored.
+        notes: `(source, note)` on documents that were not read completely.
+        read: The loader's reports on the documents.
+        characters: Number of characters of all documents, including the skipped ones.
+        is_last: Whether this is the last part of the file.
+        version: In the last part, the file's version (`file_version`); None if it was not read to its end.
     """
 
     documents: list[PreparedDocument] = field(default_factory=list)
@@ -76,11 +76,11 @@ class FilePart:
 
 
 class FileWorker:
-    """Reads, splits and embeds files; nothing is opened before the first file.
+    """Reads, splits and embeds files; the embedder is opened when the first file comes.
 
     Args:
-        embedder: An argument of `open_embedder`.
-        revision: The revision of the library's embedder, which this one must have.
+        embedder: The specification of the embedder, as `open_embedder` takes it.
+        revision: The revision of the library's embedder, which this worker's embedder must have.
         splitter: The name of the splitter.
     """
 
@@ -91,31 +91,35 @@ class FileWorker:
         self._parts: Iterator[FilePart] = iter(())
 
     def process(self) -> int:
-        """Return the number of its process."""
+        """Return the id of the worker's process."""
         return os.getpid()
 
     def begin(self, task: FileTask) -> FilePart:
-        """Return the first part of a file.
+        """Begin a file, and return its first part.
 
         Raises:
-            EmbedderMismatch: The embedder here has other weights than the library's.
+            EmbedderMismatch: The embedder on this machine has other weights than the library's.
         """
         if self._embedder is None:
-            self._embedder = self._opened()
+            self._embedder = self._open_checked_embedder()
             self._splitter = open_splitter(self._splitter_name, self._embedder)
-        self._parts = self._read(task, self._embedder)
+        self._parts = self._prepare_parts(task, self._embedder)
         return next(self._parts)
 
     def next_part(self) -> FilePart:
-        """Return the next part of the file that was begun."""
+        """Return the next part of the file that was begun; there is one until a part has `is_last`."""
         return next(self._parts)
 
     def close(self) -> None:
         """End the process that reads files for this worker."""
         self._loader.close()
 
-    def _opened(self) -> Embedder:
-        """Return the embedder, checked to have the weights of the library's."""
+    def _open_checked_embedder(self) -> Embedder:
+        """Open the embedder, and check that it has the same weights as the library's.
+
+        Raises:
+            EmbedderMismatch: It has others.
+        """
         embedder = open_embedder(self._spec)
         if type(embedder) is MiniLM:
             embedder = MiniLM(threads=1)  # there are as many workers as cores
@@ -126,8 +130,11 @@ class FileWorker:
             )
         return embedder
 
-    def _read(self, task: FileTask, embedder: Embedder) -> Iterator[FilePart]:
-        """Yield the parts of a file, each with about as many documents as are embedded at once."""
+    def _prepare_parts(self, task: FileTask, embedder: Embedder) -> Iterator[FilePart]:
+        """Yield the parts of a file, each with about as many documents as are embedded at once.
+
+        A file that was stored completely and has not changed is one part, without documents.
+        """
         settings = self._splitter.settings()
         part, waiting = FilePart(), list[SplitDocument]()
         seen: set[str] = set()
@@ -152,20 +159,31 @@ class FileWorker:
                 part.notes += notes_on(split.document)
                 part.read += filter(None, [read_of(split.document)])
                 waiting.append(split)
-                if len(waiting) >= BATCH_DOCUMENTS or sum(len(each.passages) for each in waiting) >= BATCH_PASSAGES:
-                    part.documents, waiting = _embedded(embedder, waiting), []
+                passages = sum(len(document.passages) for document in waiting)
+                if len(waiting) >= BATCH_DOCUMENTS or passages >= BATCH_PASSAGES:
+                    part.documents, waiting = _embed(embedder, waiting), []
                     yield part
                     part = FilePart()
             part.version = version
         except (DocumentError, OSError) as error:
             part.failed.append((str(task.path), str(error)))
-        part.documents, part.is_last = _embedded(embedder, waiting), True
+        part.documents, part.is_last = _embed(embedder, waiting), True
         yield part
 
     def _split(
         self, document: Document, task: FileTask, settings: Mapping[str, Any], seen: set[str]
     ) -> SplitDocument | None:
-        """Return the document with its passages; None if it is stored already and unchanged."""
+        """Return the document with its passages; None if it is stored already and unchanged.
+
+        Args:
+            document: A document of the file.
+            task: The file.
+            settings: The splitter's settings.
+            seen: Ids of the documents read from the file so far, to which this document's id is added.
+
+        Raises:
+            DocumentError: Its id has come before, or it cannot be split.
+        """
         document = storable(document)
         if document.id in seen:
             raise UnreadableDocument(f"The id {document.id!r} was already read from {task.origin}")
@@ -176,15 +194,15 @@ class FileWorker:
         return split_document(document, self._splitter, origin=task.origin, content_hash=digest)
 
 
-def _embedded(embedder: Embedder, waiting: list[SplitDocument]) -> list[PreparedDocument]:
-    """Return split documents with the vectors of their passages."""
+def _embed(embedder: Embedder, documents: list[SplitDocument]) -> list[PreparedDocument]:
+    """Embed the passages of documents, and return the documents with their vectors."""
     inputs: dict[str, tuple[str, str]] = {}
-    for each in waiting:
-        inputs |= each.inputs()
+    for document in documents:
+        inputs |= document.inputs()
     vectors: dict[str, bytes] = {}
     for group in embedded_groups(embedder, inputs):
         vectors |= group
-    return [each.with_vectors(vectors) for each in waiting]
+    return [document.with_vectors(vectors) for document in documents]
 
 
 def file_version(path: Path, settings: Mapping[str, Any], revision: str) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The files and folders that an ingest was given: nothing is read outside of a folder that was."""
+"""The files and folders that the caller of an ingest named: nothing is read outside of a named folder."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from preflight_rag.text.words import unicode_text
 
 
 def given_paths(paths: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the paths that a caller names, one or several; `~` becomes the home folder."""
-    return [Path(path).expanduser() for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    """Return one path or several paths as a list; `~` becomes the home folder."""
+    several = [paths] if isinstance(paths, (str, Path)) else paths
+    return [Path(path).expanduser() for path in several]
 
 
 def file_origin(path: Path) -> str:
@@ -24,27 +25,38 @@ def file_origin(path: Path) -> str:
 
 
 class GivenPaths:
-    """The folders and files that a caller named; named files may be links to any place."""
+    """The folders and files that a caller named; a file named itself may be a link to any place.
+
+    Args:
+        given: The files and folders.
+    """
 
     def __init__(self, given: Sequence[Path] = ()) -> None:
         self._folders = {os.path.abspath(path): path.resolve() for path in given if path.is_dir()}
         self._named = {os.path.abspath(path) for path in given} - set(self._folders)
 
     def folder_of(self, file: Path) -> Path | None:
-        """Return the folder in which a file was found, with links resolved; None if the file itself was named."""
+        """Return the named folder that contains a file, with links resolved; None if the file itself was named."""
         path = os.path.abspath(file)
         if path in self._named:
             return None
-        return next((real for folder, real in self._folders.items() if Path(path).is_relative_to(folder)), None)
+        for folder, resolved_folder in self._folders.items():
+            if Path(path).is_relative_to(folder):
+                return resolved_folder
+        return None
 
-    def note_place(self, store: DocumentStore, file: Path) -> None:
-        """Record the real path of a file whose path contains links: it may be shown from there only."""
+    def record_real_path(self, store: DocumentStore, file: Path) -> None:
+        """Record the real path of a file whose path contains links: the file is later shown only from there.
+
+        Nothing is recorded if the path has no links, or if they lead out of the named folder.
+        """
         origin = file_origin(file)
         try:
-            real, folder = os.path.realpath(file), self.folder_of(file)
-        except OSError:  # it changes while it is asked
+            real_path, folder = os.path.realpath(file), self.folder_of(file)
+        except OSError:  # the file changes at this moment
             return
-        if real == origin or not (folder is None or is_inside(Path(real), folder)):
+        leads_outside = folder is not None and not is_inside(Path(real_path), folder)
+        if real_path == origin or leads_outside:
             return
-        if store.meta(place_key(origin)) != unicode_text(real):
-            store.set_meta(place_key(origin), unicode_text(real))
+        if store.meta(place_key(origin)) != unicode_text(real_path):
+            store.set_meta(place_key(origin), unicode_text(real_path))

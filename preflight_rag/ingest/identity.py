@@ -1,4 +1,4 @@
-"""Content-derived names: of a passage, of what is embedded of it, and of a document's version."""
+"""Names derived from content by hashing: the id of a passage, the key of its vector, the hash of a document."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from preflight_rag.state.values import Document, Passage
 
 PASSAGE_ID_LENGTH = 24
-"""Hexadecimal digits: 96 bits, with which a billion passages clash with a chance of about 10^-11."""
+"""Number of hexadecimal digits: 96 bits, so that two of a billion passages clash with a chance of about 10^-11."""
 DATING = 2
-"""Version of `dates.find_date`."""
+"""Version of `document_dates.find_date`; to raise it has undated documents read again."""
 
 
 def passage_id(document_id: str, start: int, text: str) -> str:
@@ -21,19 +21,19 @@ def passage_id(document_id: str, start: int, text: str) -> str:
 
     96 bits of a SHA-256, in hexadecimal: equal inputs give equal ids in every library, whenever they are ingested.
     """
-    # What `_digest` takes of a list of the three, in half of the time: a search compares the ids of all that it reads.
+    # The text that `_ENCODER` makes of the list, in half of the time: a search checks the id of each passage it reads.
     encoded = f"[{encode_basestring(document_id)},{start:d},{encode_basestring(text)}]"
     return hashlib.sha256(encoded.encode("utf-8", "surrogatepass")).hexdigest()[:PASSAGE_ID_LENGTH]
 
 
 def content_hash(document: Document, splitter_settings: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of everything that decides how a document is stored: text, metadata and splitter.
+    """Return the SHA-256 of everything that decides how a document is stored: text, metadata and splitter settings.
 
-    For an undated document that includes the way in which a date is looked for, so that documents stored by an older
-    version are read again.
+    For an undated document that includes the version of the search for dates in texts, so that documents stored by an
+    older version are read again.
     """
-    decided = dict(splitter_settings) if document.date else {**splitter_settings, "dates": DATING}
-    return _digest([document.model_dump(mode="json"), decided])
+    settings = dict(splitter_settings) if document.date else {**splitter_settings, "dates": DATING}
+    return _digest([document.model_dump(mode="json"), settings])
 
 
 def vector_key(passage: Passage) -> str:
@@ -47,7 +47,7 @@ def place_key(origin: str) -> str:
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-"""Made once: `json.dumps` makes one for each passage that is read, where its id is compared with its text."""
+"""Kept for all calls: `json.dumps` would make an encoder for each passage whose id is compared with its text."""
 
 
 def _digest(value: Any) -> str:

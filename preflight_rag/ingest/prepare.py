@@ -1,7 +1,7 @@
-"""From a document to its passages and their vectors. Nothing here knows a store.
+"""Turn a document into passages and their vectors, without a store.
 
-Reading, splitting and embedding need no library at hand, so other processes may do it; what they give back
-(`PreparedDocument`) is stored by whoever has the library.
+Splitting and embedding need no library, so that other processes may do it; the process that has the library stores
+their results (`PreparedDocument`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from preflight_rag.models.embedding.embedder import Embedder
 
 GROUP_PASSAGES = 64
-"""So many are embedded at once, which takes about two seconds, between two looks at whether to stop."""
+"""Number of passages embedded at once, which takes about two seconds; in between, an ingest checks whether to stop."""
 
 
 class Splitter(Protocol):
@@ -41,16 +41,18 @@ class Splitter(Protocol):
 def storable(document: Document) -> Document:
     """Return the document in the form in which it is stored.
 
-    The title replaces a missing text, U+FFFD lone surrogates, and null NaN.
+    A blank text is replaced by the title, a lone surrogate by U+FFFD, and NaN in the metadata by null.
 
     Raises:
         UnreadableDocument: Its metadata has too many levels.
     """
     if not document.text.strip():
         document = document.model_copy(update={"text": document.title})
-    names = ("id", "text", "source", "title", "date")
-    values = {name: value for name in names if isinstance(value := getattr(document, name), str)}
-    changed: dict[str, Any] = {name: text for name, value in values.items() if (text := unicode_text(value)) != value}
+    changed: dict[str, Any] = {}
+    for name in ("id", "text", "source", "title", "date"):
+        value = getattr(document, name)
+        if isinstance(value, str) and (text := unicode_text(value)) != value:
+            changed[name] = text
     try:
         json.dumps(document.metadata, allow_nan=False, default=str)
     except (ValueError, RecursionError):
@@ -59,9 +61,9 @@ def storable(document: Document) -> Document:
 
 
 def dated(document: Document) -> Document:
-    """Return the document; if it has no date, with the date found in its text.
+    """Return the document with `metadata["date_from"]`, which says where its date is from: "metadata" or "text".
 
-    `metadata["date_from"]` says where the date is from.
+    A document without a date gets the one found in its text; if there is none there, it is returned unchanged.
     """
     if document.date:
         return document.model_copy(update={"metadata": {"date_from": "metadata"} | document.metadata})
@@ -78,8 +80,8 @@ def notes_on(document: Document) -> list[tuple[str, str]]:
     if unread := document.metadata.get("unread"):
         notes.append((source, f"not read: {unread}"))
     if pages := document.metadata.get("ocr_pages"):
-        many = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
-        notes.append((source, f"{many}; the text was recognised, and may hold misread letters"))
+        counted = f"{len(pages)} pages are pictures" if len(pages) > 1 else "1 page is a picture"
+        notes.append((source, f"{counted}; the text was recognised, and may hold misread letters"))
     report = report_of(document.metadata)
     if report and report.less:
         notes.append((source, f"less than expected was read: {'; '.join(report.less)}"))
@@ -118,10 +120,12 @@ def split_document(document: Document, splitter: Splitter, *, origin: str, conte
 
 
 def embedded_groups(embedder: Embedder, inputs: Mapping[str, tuple[str, str]]) -> Iterator[dict[str, bytes]]:
-    """Yield vectors by key, in groups: texts of similar length are embedded together, which wastes least time.
+    """Embed texts in groups, and yield the vectors of each group by key, as bytes of little-endian float32 numbers.
+
+    Texts of similar length are embedded together, because the shorter texts of a group are padded to the longest.
 
     Args:
-        embedder: Computes the vectors; for many texts, `embedder_for_many` does.
+        embedder: Computes the vectors; for many texts, a faster equivalent one (`embedder_for_many`) may do it.
         inputs: Title and text by key.
     """
     keys = sorted(inputs, key=lambda key: len(inputs[key][1]))

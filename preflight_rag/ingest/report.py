@@ -13,12 +13,12 @@ Stage: TypeAlias = Literal["waiting", "reading", "splitting", "embedding", "docu
 
 @dataclass(frozen=True, slots=True)
 class DocumentCopy:
-    """A document whose text, or part of it, is in another document that is searched in its place.
+    """A document whose text, or part of it, is also in another document, which is searched in its place.
 
     Attributes:
-        document_id: The document whose passages are left out of searches, as far as the other has them.
-        of_document: The document that is searched.
-        share: The share of its words that the other document has.
+        document_id: The copy: its passages are left out of searches, as far as the other document has them.
+        of_document: The document that is searched in its place.
+        share: The share (from 0 to 1) of the copy's words that the other document has.
     """
 
     document_id: str
@@ -31,14 +31,15 @@ class IngestEvent:
     """A progress event of an ingest.
 
     Attributes:
-        stage: "waiting" where another process writes the library, whose folder is the name; "reading" while a file is
-            read, "splitting" when a document of it is, and "embedding" while passages are, as often as there is
-            something new to say; "documents" after each document that is stored, skipped or failed; "index" at the end.
-        done: Pages of the file in hand, passages of the batch in hand, documents so far, or steps of the index so far.
-        total: How many there are, or None where that is not known before they are read.
-        name: The file in hand (reading, embedding), the document, or the step.
-        bytes_done: Work done in all files, in bytes of them: a file that is half read and embedded counts for half.
-        bytes_total: Bytes of all files, known before the first is read; 0 where documents come from no file.
+        stage: "waiting" while another process writes the library (`name` is its folder); "reading" while a file is
+            read; "splitting" when one of its documents is split; "embedding" while passages are embedded; "documents"
+            after each document that is stored, skipped or failed; "index" while the index is built at the end.
+        done: Number of pages read of the current file, of passages embedded of the current batch, of documents so far,
+            or of the index's steps so far, by the stage.
+        total: The total that `done` will reach; None if it is not known before the files are read.
+        name: The current file (reading, embedding), the document, or the step.
+        bytes_done: Work done, in bytes of all files: a file that is half read and embedded counts for half of its size.
+        bytes_total: Bytes of all files, known before the first is read; 0 if the documents do not come from files.
     """
 
     stage: Stage
@@ -51,7 +52,7 @@ class IngestEvent:
 
 Progress: TypeAlias = Callable[[IngestEvent], None]
 Stop: TypeAlias = Callable[[], bool]
-"""Asked between pages, documents and groups of passages; true ends the run after what is in hand."""
+"""A function that is called between pages, documents and groups of passages; if it returns True, the run ends soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,9 @@ class ReadDocument:
     """What was read of one document; unchanged documents are included.
 
     Attributes:
-        source: As the document's own.
-        title: The document's.
-        report: What its loader says.
+        source: The document's source.
+        title: The document's title.
+        report: The loader's report.
     """
 
     source: str
@@ -75,18 +76,21 @@ class ReadDocument:
 
 @dataclass
 class IngestReport:
-    """The result of an ingest, in numbers of documents.
+    """The result of an ingest.
 
     Attributes:
-        gone: Documents that were kept though their files, under the given paths, are gone.
-        failed: `(source, reason)` of each file or record that could not be taken in.
-        passed_over: `(path, reason)` of each file or folder, found in a folder, that is not read by its kind.
-        notes: `(source, note)` on documents that were taken in, but not all of them: pages that are pictures.
-        read: What was read of each document that came from a file of its own, or was attached to one.
-        copies: Documents whose text stands in another one, which is searched in their place; of those that this run
-            added or changed.
+        added: Number of new documents.
+        updated: Number of documents that replaced an earlier version.
+        skipped: Number of documents that had not changed.
+        removed: Number of documents removed because their files are gone.
+        gone: Number of documents that were kept though their files, under the named paths, are gone.
+        failed: `(source, reason)` of each file or record that could not be stored.
+        passed_over: `(path, reason)` of each file or folder in a named folder that was skipped because of its kind.
+        notes: `(source, note)` on documents that were stored but not read completely, such as pages that are pictures.
+        read: The loader's report on each document that came from a file of its own, or was attached to one.
+        copies: Documents, among those added or updated, whose text is in another document, which is searched instead.
         stopped: Whether the run was asked to stop before its end.
-        left: Files that were not begun, or not read to their end, because of that.
+        left: Number of files that were not read to their end because the run was stopped.
     """
 
     added: int = 0
@@ -113,8 +117,8 @@ class IngestReport:
             "failed": [{"source": source, "reason": reason} for source, reason in self.failed],
             "passed_over": [{"source": source, "reason": reason} for source, reason in self.passed_over],
             "notes": [{"source": source, "note": note} for source, note in self.notes],
-            "read": [each.to_json() for each in self.read],
-            "copies": [asdict(each) for each in self.copies],
+            "read": [document.to_json() for document in self.read],
+            "copies": [asdict(document_copy) for document_copy in self.copies],
             "stopped": self.stopped,
             "left": self.left,
         }

@@ -18,15 +18,21 @@ from preflight_rag.ingest.loaders.files import (
 from preflight_rag.state.errors import DocumentError
 
 READING = 0.2
-"""Part of the work on a file that reading it is, beside embedding; a guess, for the time that is left."""
+"""Share of the work on a file that reading it takes, the rest being embedding; a guess, for estimating the progress."""
 TEXT_SHARES = {".gz": 4.0, ".pdf": 0.1, ".docx": 0.3, ".epub": 0.3, ".pptx": 0.05, ".odp": 0.05, ".odt": 0.3}
-"""Bytes of text in a byte of a file, by its ending, where pictures or compression matter; guesses, for the same."""
+"""Bytes of text for each byte of a file, by its extension, if pictures or compression matter; guesses, for the same."""
 MOST_AT_ONCE = 1 << 16
-"""Bytes of a line that are read at once where lines are counted."""
+"""Maximum number of bytes of a line that are read at once when lines are counted."""
+READ_UNTIL_CLOSED = 0.99
+"""Highest share of a file that counts as read before it is closed: its number of characters is only estimated."""
 
 
 class IngestProgress:
-    """The progress over all files, in bytes; reading a file is the share `READING` of its work."""
+    """The progress over all files, in bytes; reading a file is the share `READING` of its work, embedding the rest.
+
+    Args:
+        total: The bytes of text in all files.
+    """
 
     def __init__(self, total: int = 0) -> None:
         self.total = total
@@ -39,14 +45,14 @@ class IngestProgress:
 
     @property
     def done(self) -> int:
-        """The bytes that are done, at most `total`."""
+        """The bytes that are done, at most `total`: of finished, waiting and current files."""
         embedded = self._stored + (self._read - self._stored) * self._embedded
-        in_hand = self._size * (READING * self._read + (1 - READING) * embedded)
+        current = self._size * (READING * self._read + (1 - READING) * embedded)
         waiting = sum(self._waiting.values()) * (READING + (1 - READING) * self._embedded)
-        return min(self.total, int(self._finished_bytes + waiting + in_hand))
+        return min(self.total, int(self._finished_bytes + waiting + current))
 
     def open(self, file: str, size: int) -> None:
-        """Begin a file."""
+        """Make a file of a size in bytes the current one, of which nothing is read yet."""
         self._file, self._size, self._characters = file, size, 0
         self._read = self._stored = self._embedded = 0.0
 
@@ -55,14 +61,14 @@ class IngestProgress:
         self._read = min(1.0, done / max(1, total))
 
     def read_characters(self, count: int) -> None:
-        """Record that a document of the current file was read."""
+        """Record that a document with so many characters was read from the current file."""
         self._characters += count
-        self._read = max(self._read, min(0.99, self._characters / max(1, self._size)))
+        self._read = max(self._read, min(READ_UNTIL_CLOSED, self._characters / max(1, self._size)))
 
     def close(self, *, waits: bool) -> None:
         """Record that the current file was read to its end; with `waits`, parts of it remain to be embedded."""
         if waits:
-            stored = int(self._size * self._stored)  # by earlier batches, of a file of many documents
+            stored = int(self._size * self._stored)  # earlier batches have stored a part of a file of many documents
             self._finished_bytes += stored
             self._waiting[self._file] = self._size - stored
         else:
@@ -70,7 +76,7 @@ class IngestProgress:
         self._size = 0
 
     def embedded(self, share: float) -> None:
-        """Record which share of the waiting passages is embedded."""
+        """Record that a share (from 0 to 1) of the waiting passages is embedded."""
         self._embedded = share
 
     def flushed(self) -> None:
@@ -89,22 +95,28 @@ class IngestProgress:
         return file in self._finished and file not in self._lost
 
     def _finish(self, file: str, size: int) -> None:
-        """Count a file as done."""
+        """Count a file, and its size in bytes, as done."""
         self._finished.add(file)
         self._finished_bytes += size
 
 
 def text_size(file: Path) -> int:
-    """Return how many bytes of text a file may contain, estimated by its size and kind."""
+    """Return how many bytes of text a file may contain, estimated by its size and extension; 0 if it is not there."""
     try:
         size = file.stat().st_size
     except OSError:
         return 0
-    return int(size * next((share for suffix, share in TEXT_SHARES.items() if file.name.lower().endswith(suffix)), 1.0))
+    for extension, share in TEXT_SHARES.items():
+        if file.name.lower().endswith(extension):
+            return int(size * share)
+    return size
 
 
 def count_documents(files: Sequence[Path | DocumentError | SkippedFile]) -> int | None:
-    """Return how many documents or failures the files will give; None if only reading them can tell."""
+    """Return how many documents or failures the files will yield; None if that is known only after reading them.
+
+    Lines of JSON Lines files are counted; of other files of several documents the number is not known.
+    """
     total = 0
     for file in files:
         if isinstance(file, SkippedFile):
@@ -113,7 +125,7 @@ def count_documents(files: Sequence[Path | DocumentError | SkippedFile]) -> int 
             total += 1
         elif suffix_of(file).startswith((".jsonl", ".ndjson")):
             try:
-                total += _lines(file)
+                total += _count_filled_lines(file)
             except (DocumentError, OSError, EOFError, zlib.error):
                 return None
         else:
@@ -121,15 +133,17 @@ def count_documents(files: Sequence[Path | DocumentError | SkippedFile]) -> int 
     return total
 
 
-def _lines(file: Path) -> int:
-    """Return the number of lines that are not blank in a file of records, read only up to the size limit.
+def _count_filled_lines(file: Path) -> int:
+    """Return the number of lines that are not blank in a file, which may be compressed; stop at the size limit.
 
-    No line is kept in memory as a whole.
+    A long line is read in pieces, so that it is never in memory as a whole. A line whose first piece is blank is not
+    counted.
     """
-    count, begins, read = 0, True, 0
+    count, is_line_start, read_bytes = 0, True, 0
     with os.fdopen(open_regular(file), "rb") as data:
         unpacked = gzip.GzipFile(fileobj=data) if file.name.lower().endswith(".gz") else data
-        while read < DEFAULT_MAX_BYTES and (piece := unpacked.readline(MOST_AT_ONCE)):
-            count += begins and bool(piece.strip())
-            begins, read = piece.endswith(b"\n"), read + len(piece)
+        while read_bytes < DEFAULT_MAX_BYTES and (piece := unpacked.readline(MOST_AT_ONCE)):
+            if is_line_start and piece.strip():
+                count += 1
+            is_line_start, read_bytes = piece.endswith(b"\n"), read_bytes + len(piece)
     return count
