@@ -1,7 +1,7 @@
-"""What the extraction of a web page's main part would drop by its form or its name, made what it is: paragraphs.
+"""Rewrite elements that the extraction of a web page's main part would wrongly drop because of their form or name.
 
-Manuals box remarks as `aside` or "sidebar", which elsewhere hold what stands beside the text. Where such a box stands
-tells them apart: between the paragraphs of a text it is one of its parts.
+Manuals mark up remarks as `aside` or "sidebar", which on other pages contain navigation and advertisements. The
+position of such a box tells the two apart: between the paragraphs of a text it is a part of the text.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from preflight_rag.ingest.loaders.page_parts import HEADS_OF_LISTS, HINTS, RIGHT
 
 if TYPE_CHECKING:
     from bs4 import BeautifulSoup
-    from bs4.element import Tag
+    from bs4.element import PageElement, Tag
 
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _WITH_SENTENCES = frozenset(("p", "pre", "blockquote", "ul", "ol", "dl"))
+"""Elements that may contain the sentences of a text."""
 _BLOCKS = frozenset(
     (
         *("address", "article", "aside", "blockquote", "dd", "details", "div", "dl", "dt", "fieldset", "figure"),
@@ -25,231 +26,272 @@ _BLOCKS = frozenset(
         *("br", "button", "iframe", "img", "input", "select", "textarea", *_HEADINGS),
     )
 )
-"""Elements that no paragraph has within it."""
+"""Elements that cannot be inside a paragraph."""
 _SIDEBAR = re.compile(r"side-?bar", re.IGNORECASE)
 _NOTE = re.compile(
     r"(?:^|[\s_-])(?:foot|end)?(?:notes?|warning|caution|important|tip|hint|danger|admonition|callout)(?:$|[\s_-])",
     re.IGNORECASE,
 )
-"""In the names of an `aside`: a remark on the text."""
+"""A word among the names of an `aside` that marks it as a remark on the text: "admonition warning"."""
 _TEXT_PART = re.compile(r"(?:^|\s)(?:section|chapter|appendix|preface|article|sect\d)(?:$|\s)", re.IGNORECASE)
-"""In a `div`'s class: a part of a book."""
-_ASKS = re.compile(
+"""A word in a `div`'s class that marks it as a part of a book: "chapter", "sect2"."""
+_PROMOTION = re.compile(
     r"\b(?:subscri(?:be|ption)|sign up|newsletter|advertisement|sponsored|follow us|about the author)\b", re.IGNORECASE
 )
-_ADDRESS = re.compile(r"(?:(?:https?|ftp|git|ssh)://|www\.)\S+", re.IGNORECASE)
+"""Words of boxes that promote something and are no part of a text."""
+_URL = re.compile(r"(?:(?:https?|ftp|git|ssh)://|www\.)\S+", re.IGNORECASE)
 _FOLLOWING = re.compile(r"\bfollowing\b[^.:;!?]{0,80}[.:]$", re.IGNORECASE)
+"""The end of a sentence that announces a list: "from one of the following sites."."""
+_LONGEST_FOLLOWING = 120
+"""Characters at the end of a line that are searched for `_FOLLOWING`: a little more than it can match."""
 _ANNOUNCING_WORDS = 5
-"""Words of a line that says what the links below it are; a guess. Headings of menus have fewer."""
-_LEADS_ELSEWHERE = re.compile(
+"""Minimum number of words of a line that says what the links below it are; a guess. Headings of menus have fewer."""
+_MENU_LABEL_CHARACTERS = 200
+"""Characters at the end of a line that are searched for `_MENU_LABEL`; a guess."""
+_MENU_LABEL = re.compile(
     r"\b(?:related|similar|recommended|popular|also (?:like|enjoy|read|see|interested|visit)"
     r"|(?:read|learn|find out) more|more (?:from|about|on|like)|shar(?:e|ing)|follow (?:us|me)"
     r"|(?:in|on|of) this (?:article|document|page|site|section|series|post|chapter|guide|tutorial)"
     r"|filed under|tagged|jump to|go to|contents|articles|topics|posts|stories|news)\b",
     re.IGNORECASE,
 )
-"""In a line above links that lead away from a page's text, or about in it."""
-_LEAST_LETTERS = 30
-"""Letters and digits of a sentence; a guess."""
-_LINKS = 0.5
-"""Share of a text's letters that links may have; a guess. Menus have more."""
-_MOST_SIBLINGS = 1_000
-"""Texts and elements beside a link that is taken out; a guess."""
+"""Words in a line above links to other pages or to parts of this page: "You may also like:", "In this article:"."""
+_MIN_LETTERS = 30
+"""Minimum number of letters and digits of a sentence; a guess."""
+_MAX_LINK_SHARE = 0.5
+"""Maximum share of a text's letters that may be in links; a guess. Menus have more."""
+_MAX_SIBLINGS = 1_000
+"""Maximum number of siblings of a link that is removed, because removing takes time with each of them; a guess."""
 _PERMALINK = re.compile(r"[¶§#\U0001f517\uf0c1]")
-"""Signs of a link from a heading to itself."""
+"""The text of a link from a heading to itself."""
 
 
 def make_paragraphs(soup: BeautifulSoup, source: str) -> bool:
-    """Make content that looks like something else paragraphs, as they stand; return whether there was any.
+    """Rewrite the page in place so that the extraction keeps its paragraphs; return whether anything was changed.
 
     Args:
         soup: The page.
-        source: The page as it is written, in lower-case letters.
+        source: The HTML of the page in lower-case letters.
     """
     from bs4.element import Tag
 
-    found: dict[str, list[Tag]] = {"a": [], "div": [], "section": [], "aside": []}
-    for each in soup.descendants:  # All at once; each look for one kind of element takes as long.
-        if isinstance(each, Tag) and each.name in found:
-            found[each.name].append(each)
-    changed = _drop_marks_of_places(found["a"])
-    changed |= _move_places([*found["section"], *found["div"]])
-    changed |= _rename_divisions(found["div"])
+    elements: dict[str, list[Tag]] = {"a": [], "div": [], "section": [], "aside": []}
+    for element in soup.descendants:  # one pass for all kinds: a search for one kind takes as long
+        if isinstance(element, Tag) and element.name in elements:
+            elements[element.name].append(element)
+    changed = _remove_anchors_and_permalinks(elements["a"])
+    changed |= _move_ids_to_headings([*elements["section"], *elements["div"]])
+    changed |= _rename_divisions(elements["div"])
     if "<aside" in source or "sidebar" in source or "side-bar" in source:
         changed |= open_boxes(soup)
     return changed
 
 
-def _drop_marks_of_places(links: Sequence[Tag]) -> bool:
-    """Take out links without words in lists, which are no lists of links by them, and links of headings to themselves.
+def _remove_anchors_and_permalinks(links: Sequence[Tag]) -> bool:
+    """Remove links without text from list items, and links of headings to themselves ("¶"); return whether any was.
 
-    Elsewhere the extraction reads a line otherwise once a link without words is gone from its beginning.
+    With its anchors, a list would count as a list of links. Links without text outside of lists stay: the extraction
+    would read the line differently without them.
     """
-    found = False
+    changed = False
     for link in links:
-        if len(link.contents) > 1 or (link.contents and link.string is None):
+        has_elements = len(link.contents) > 1 or (link.contents and link.string is None)
+        if has_elements:
             continue
         text, address = (link.string or "").strip(), str(link.get("href", ""))
         if text:
             in_heading = link.parent is not None and link.parent.name in _HEADINGS
-            is_mark = address.startswith("#") and _PERMALINK.fullmatch(text) and (text != "#" or in_heading)
+            is_removable = address.startswith("#") and _PERMALINK.fullmatch(text) and (text != "#" or in_heading)
         else:
-            is_mark = link.find_parent("li") is not None
-        # To take an element out takes as long as it has siblings.
-        if is_mark and link.parent is not None and len(link.parent.contents) <= _MOST_SIBLINGS:
+            is_removable = link.find_parent("li") is not None
+        if is_removable and link.parent is not None and len(link.parent.contents) <= _MAX_SIBLINGS:
             link.extract()
-            found = True
-    return found
+            changed = True
+    return changed
 
 
 def _rename_divisions(divisions: Sequence[Tag]) -> bool:
-    """Make each `div` that holds a sentence and no other element of a page's layout a paragraph.
+    """Make each `div` that contains a sentence but no block element a paragraph (`p`); return whether there was any.
 
-    The blank before `code` in a `div` of a list's item would be lost; all items of a list are made alike.
+    All `div`s in the items of one list are treated alike, so that one sentence among them makes all of them paragraphs:
+    the extraction would lose the space before `code` in a `div`.
     """
-    found = [
-        each for each in divisions if not any(getattr(inner, "name", None) in _BLOCKS for inner in each.descendants)
-    ]
-    stated = [each for each in found if _says_something(each)]
-    for each in stated:
-        each.name = "p"
-    lists = {id(each): each for inner in stated for each in inner.find_parents(["ul", "ol"], limit=1)}
-    for each in found:
-        outer = each.find_parent(["ul", "ol"]) if lists and each.name == "div" else None
-        if outer is not None and id(outer) in lists and each.get_text().strip():
-            each.name = "p"
-    return bool(stated)
+    plain = []
+    for division in divisions:
+        if not any(getattr(inner, "name", None) in _BLOCKS for inner in division.descendants):
+            plain.append(division)
+    sentences = [division for division in plain if _is_sentence(division)]
+    lists_with_sentences: set[int] = set()
+    for division in sentences:
+        division.name = "p"
+        innermost_list = division.find_parent(["ul", "ol"])
+        if innermost_list is not None:
+            lists_with_sentences.add(id(innermost_list))
+    for division in plain:
+        outer_list = division.find_parent(["ul", "ol"]) if lists_with_sentences and division.name == "div" else None
+        if outer_list is not None and id(outer_list) in lists_with_sentences and division.get_text().strip():
+            division.name = "p"
+    return bool(sentences)
 
 
-def _move_places(parts: Sequence[Tag]) -> bool:
-    """Move the name of a section that repeats its heading to that: "how-to-share-files" is no button to share."""
-    found = False
-    for each in parts:
-        if not HINTS.search(str(each.get("id", ""))):
+def _move_ids_to_headings(sections: Sequence[Tag]) -> bool:
+    """Move each id that only repeats a section's heading to the heading; return whether any was moved.
+
+    The extraction would take a section with the id "how-to-share-files" for a button to share the page.
+    """
+    changed = False
+    for section in sections:
+        if not HINTS.search(str(section.get("id", ""))):
             continue
-        heading = each.find(True)
-        name = squash(str(each["id"])).lower()
+        heading = section.find(True)
+        name = squash(str(section["id"])).lower()
         if heading is not None and heading.name in _HEADINGS and name in squash(heading.get_text()).lower():
             if not heading.has_attr("id"):
-                heading["id"] = each["id"]
-            del each["id"]
-            found = True
-    return found
+                heading["id"] = section["id"]
+            del section["id"]
+            changed = True
+    return changed
 
 
 def open_boxes(soup: BeautifulSoup) -> bool:
-    """Make boxes that are parts of a text such by their names."""
-    places = _Places()
-    found = False
-    for each in soup.find_all(["aside", "div", "section"]):
-        names = _names(each)
-        if (each.name == "aside" or _SIDEBAR.search(names)) and _is_remark(each, names) and places.is_in_text(each):
-            each.name = "div"
+    """Make each box that is a part of the text a `div` without class and role; return whether there was any.
+
+    A box is an `aside`, or an element with "sidebar" among its names.
+    """
+    sentences = _SentencePositions()
+    changed = False
+    for element in soup.find_all(["aside", "div", "section"]):
+        names = _names_of(element)
+        is_box = element.name == "aside" or _SIDEBAR.search(names)
+        if is_box and _may_be_remark(element, names) and sentences.surround(element):
+            element.name = "div"
             for name in ("class", "role", "epub:type"):
-                del each[name]
-            if HINTS.search(str(each.get("id", ""))):
-                del each["id"]
-            found = True
-    return found
+                del element[name]
+            if HINTS.search(str(element.get("id", ""))):
+                del element["id"]
+            changed = True
+    return changed
 
 
-class _Places:
-    """Where the sentences of the elements around boxes are; looked for once for each such element."""
+class _SentencePositions:
+    """The positions of sentences among the children of each element that contains boxes, computed once for each."""
 
     def __init__(self) -> None:
-        self._numbers: dict[int, dict[int, int]] = {}
-        self._ends: dict[int, tuple[int, int]] = {}
+        self._child_indexes: dict[int, dict[int, int]] = {}
+        self._first_and_last: dict[int, tuple[int, int]] = {}
 
-    def is_in_text(self, box: Tag) -> bool:
-        """Return whether a box stands in a text: after its heading or its first sentence, and before its last one.
+    def surround(self, box: Tag) -> bool:
+        """Return whether a box is inside a text: after its heading or first sentence, and before its last sentence.
 
-        Remarks by their names may stand anywhere, and boxes in a part of a book beside any sentence of that.
+        An `aside` that is named a remark may be anywhere. In a part of a book, one sentence beside the box is enough.
         """
         from bs4.element import Tag
 
         parent = box.parent
-        if box.name == "aside" and _NOTE.search(_names(box)):
+        if box.name == "aside" and _NOTE.search(_names_of(box)):
             return True
         if parent is None:
             return False
-        if id(parent) not in self._numbers:
-            inner = [each for each in parent.contents if isinstance(each, Tag)]
-            stated = [
-                number
-                for number, each in enumerate(inner)
-                if _unwrapped(each).name in _WITH_SENTENCES and _says_something(each)
-            ]
-            heads = [n for n, each in enumerate(inner) if each.name in _HEADINGS]
-            self._numbers[id(parent)] = {id(each): number for number, each in enumerate(inner)}
-            self._ends[id(parent)] = (min([*stated, *heads]), max(stated)) if stated else (0, -1)
-        first, last = self._ends[id(parent)]
+        if id(parent) not in self._child_indexes:
+            children = [child for child in parent.contents if isinstance(child, Tag)]
+            headings, sentences = [], []
+            for index, child in enumerate(children):
+                if child.name in _HEADINGS:
+                    headings.append(index)
+                if _innermost_wrapped(child).name in _WITH_SENTENCES and _is_sentence(child):
+                    sentences.append(index)
+            self._child_indexes[id(parent)] = {id(child): index for index, child in enumerate(children)}
+            bounds = (min([*sentences, *headings]), max(sentences)) if sentences else (0, -1)
+            self._first_and_last[id(parent)] = bounds
+        first, last = self._first_and_last[id(parent)]
         if parent.name == "div" and _TEXT_PART.search(" ".join(parent.get("class") or ())):
             return last >= 0
-        return first < self._numbers[id(parent)][id(box)] < last
+        return first < self._child_indexes[id(parent)][id(box)] < last
 
 
-def _unwrapped(element: Tag) -> Tag:
-    """Return what an element holds if that is one element alone, as in `<div class="paragraph"><p>`."""
+def _innermost_wrapped(element: Tag) -> Tag:
+    """Return the element inside `div`s that contain nothing else: the `p` of `<div class="paragraph"><p>`.
+
+    An element that wraps no single other one is returned itself.
+    """
     from bs4.element import Tag
 
     while element.name == "div":
-        inner = [each for each in element.contents if isinstance(each, Tag) or str(each).strip()]
-        if len(inner) != 1 or not isinstance(inner[0], Tag):
+        children = [child for child in element.contents if isinstance(child, Tag) or str(child).strip()]
+        if len(children) != 1 or not isinstance(children[0], Tag):
             break
-        element = inner[0]
+        element = children[0]
     return element
 
 
-def _is_remark(box: Tag, names: str) -> bool:
-    """Return whether a box by what it holds, and by its names, may be a part of a text."""
+def _may_be_remark(box: Tag, names: str) -> bool:
+    """Return whether a box may be a remark of the text, by its content and names: a sentence, and no form or promotion.
+
+    Args:
+        box: The element.
+        names: Its class, id and roles (`_names_of`).
+    """
     if HINTS.search(_SIDEBAR.sub(" ", names)) or box.find(["form", "button", "input", "nav"]) is not None:
         return False
-    heading = box.find(_HEADINGS)
     text = " ".join(box.get_text(" ").split())
-    return (
-        not _ASKS.search(text)
-        and not RIGHTS.search(text)
-        and not (heading is not None and HEADS_OF_LISTS.fullmatch(" ".join(heading.get_text(" ").split()).strip(" :")))
-        and any(_says_something(each) for each in (box, *box.find_all("p")))
-    )
+    if _PROMOTION.search(text) or RIGHTS.search(text):
+        return False
+    heading = box.find(_HEADINGS)
+    if heading is not None and HEADS_OF_LISTS.fullmatch(" ".join(heading.get_text(" ").split()).strip(" :")):
+        return False
+    return any(_is_sentence(element) for element in (box, *box.find_all("p")))
 
 
 def says_its_address(link: Tag) -> bool:
-    """Return whether a link's words are an address, which says where something is and does not only lead there."""
-    return _ADDRESS.fullmatch(link.get_text().strip()) is not None
+    """Return whether a link's text is a URL: such a link is information, and does not only lead to another page."""
+    return _URL.fullmatch(link.get_text().strip()) is not None
 
 
 def is_announced(outer: Tag) -> bool:
-    """Return whether a sentence above a list of links says what they are: "It can be had from the following sites:"."""
+    """Return whether a sentence above a list of links says what they are: "It is available from the following sites:".
+
+    Links within the page, and links below a label of navigation such as "Related articles:", are not announced.
+    """
     from bs4.element import Tag
 
     if all(str(link.get("href", "")).startswith("#") for link in outer.find_all("a", href=True)):
         return False
-    node: Tag | None = outer
-    before: object = None
-    while before is None and node is not None and node.name in ("ul", "ol", "div", "blockquote"):
-        before = next((each for each in node.previous_siblings if isinstance(each, Tag) or str(each).strip()), None)
-        node = node.parent
+    before = _previous_content(outer)
     if before is None or (isinstance(before, Tag) and before.name not in ("p", "div", "dt")):
         return False
     line = " ".join((before.get_text() if isinstance(before, Tag) else str(before)).split())
-    is_sentence = len(line.split()) >= _ANNOUNCING_WORDS and (
-        line.endswith(":") or bool(_FOLLOWING.search(line[-120:]))
-    )
-    return is_sentence and not _LEADS_ELSEWHERE.search(line[-200:])
+    announces = line.endswith(":") or _FOLLOWING.search(line[-_LONGEST_FOLLOWING:]) is not None
+    is_sentence = announces and len(line.split()) >= _ANNOUNCING_WORDS
+    return is_sentence and not _MENU_LABEL.search(line[-_MENU_LABEL_CHARACTERS:])
 
 
-def _names(element: Tag) -> str:
-    """Return the names of an element, which say what it is for."""
+def _previous_content(element: Tag) -> PageElement | None:
+    """Return the element or text directly before an element; None if there is none.
+
+    If nothing precedes it in its parent, look before the parent, as long as this is a list, `div` or `blockquote`, too.
+    """
+    from bs4.element import Tag
+
+    node: Tag | None = element
+    while node is not None and node.name in ("ul", "ol", "div", "blockquote"):
+        for sibling in node.previous_siblings:
+            if isinstance(sibling, Tag) or str(sibling).strip():
+                return sibling
+        node = node.parent
+    return None
+
+
+def _names_of(element: Tag) -> str:
+    """Return an element's class, id and roles, separated by spaces: they often say what it is for."""
     values = (str(element.get(name, "")) for name in ("id", "role", "epub:type"))
     return " ".join((*(element.get("class") or ()), *values))
 
 
-def _says_something(element: Tag) -> bool:
-    """Return whether an element's text ends as a sentence does and is not made of links."""
+def _is_sentence(element: Tag) -> bool:
+    """Return whether an element's text ends like a sentence, is not too short, and does not consist mostly of links."""
     text = element.get_text(" ").strip()
     if not SENTENCE_END.search(text[-2:]):
         return False
     letters = len(squash(text))
-    links = sum(len(squash(link.get_text())) for link in element.find_all("a", href=True))
-    return letters >= _LEAST_LETTERS and links <= _LINKS * letters
+    link_letters = sum(len(squash(link.get_text())) for link in element.find_all("a", href=True))
+    return letters >= _MIN_LETTERS and link_letters <= _MAX_LINK_SHARE * letters
