@@ -323,7 +323,7 @@ EXAMPLES = [
         "The plan does not cover:\n- glasses\n",
         "The plan does not cover glasses.\n",
     ),
-    ("ingest.loaders.nested_lists._DENIES", "The plan doesn’t cover:", "The plan covers notes:"),
+    ("ingest.loaders.nested_lists._NEGATION", "The plan doesn’t cover:", "The plan covers notes:"),
     ("ingest.loaders.pdf._NO_TITLE", "Microsoft Word - draft.doc", "Aspirin and stroke", "fullmatch"),
     ("ingest.loaders.pdf._FIGURES_BEHIND", "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
     ("ingest.loaders.pdf_lines.FIGURE", "$(3,115)", "3 patients", "fullmatch"),

@@ -1,7 +1,7 @@
-"""Items of nested lists with what they belong to: "Ferries, Sundays: none" for "Sundays: none" under "Ferries".
+"""Write items of nested lists with their parent items: "Ferries, Sundays: none" for "Sundays: none" under "Ferries".
 
-Passages and quotes are parts of a text, and an inner item says nothing of what it is about. So it stands with the items
-around it, as a table's row stands with its columns' names.
+Passages and quotes are parts of a text, and an inner item alone does not say what it is about. So it is written with
+its parents, as a table's row is written with its columns' names.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import STOP_WORDS, words
 
 LONGEST_PARENT = 120
-"""Characters of an item that stands before those inside it; of a longer one its beginning, with a mark. A guess."""
+"""Maximum number of characters of a parent item before an inner item; a longer one is shortened. A guess."""
 DEEPEST = 8
-"""Items around one that are named; a guess at what no list has."""
+"""Maximum number of parent items written before an item; a guess at what no list has."""
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?P<mark>[-*+•◦▪‣]|\(?(?:\d{1,3}|[A-Za-z])[.)])(?P<gap>[ \t]+)(?P<text>\S.*)")
-_NO_ITEM = re.compile(r"[ \t]*(?:([-*_])[ \t]*(?:\1[ \t]*){2,}$|#{1,6}[ \t]|\|)")
-"""A rule, a heading or a table's row ends a list."""
+"""A list item: "- Towels", "  b) Towels", "(3) Towels"."""
+_LIST_END = re.compile(r"[ \t]*(?:([-*_])[ \t]*(?:\1[ \t]*){2,}$|#{1,6}[ \t]|\|)")
+"""A line that ends a list: a rule "---", a heading "# Tides", a table's row "| a | b |"."""
 _EMPHASIS = re.compile(r"(\*\*|__|`)(.+?)\1")
-_NESTED = 2
-"""Columns by which an inner item is indented at least: " - b" under "- a" is its neighbour."""
+_MIN_INDENT = 2
+"""Minimum number of columns by which an inner item is indented: " - b" under "- a" is its sibling."""
 
 _INTRODUCED = re.compile(
     r"^(?!\(?[a-z][.)]\s)(?:#{1,6}[ \t]{1,4}(?P<heading>\S[^\n]{0,200}?):?"
@@ -31,62 +32,71 @@ _INTRODUCED = re.compile(
     re.MULTILINE,
 )
 """A heading, a line with a colon or a short line, and the list below it: "The plan does not cover:"."""
-_DENIES = re.compile(
+_NEGATION = re.compile(
     r"\b(?:not?|cannot|[a-z]+n['’]t|never|none|neither|without|except|exceptions?|excludes?|excluded|excluding|exclusions"
     r"|forbidden|prohibited|banned)\b",
     re.IGNORECASE,
 )
-_MARKED = re.compile(r"^([ \t]*(?:[-*+•◦▪‣]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+)(\S.*)$", re.MULTILINE)
+_MARKED_ITEM = re.compile(r"^([ \t]*(?:[-*+•◦▪‣]|\(?(?:\d{1,2}|[a-z])[.)])[ \t]+)(\S.*)$", re.MULTILINE)
+"""A list item, divided into its mark and its text."""
 
 
 def with_denials(text: str) -> str:
-    """Return a text in which list items repeat the line above the list if that line denies them.
+    """Return a text in which list items repeat the line above the list if that line negates them.
 
     Alone, "storm damage" reads as the contrary of what its document says under "The plan does not cover:". The items
-    of the opposite list ("The plan covers:") repeat their line, too.
+    of the opposite list ("The plan covers:"), whose line shares a word with a negating one, repeat their line, too.
     """
-    lines = [_line(match) for match in _INTRODUCED.finditer(text)]
-    denied = {word for line in lines if _DENIES.search(line) for word in _subject(line)}
-    if not denied:
+    negated_words: set[str] = set()
+    for match in _INTRODUCED.finditer(text):
+        line = _introducing_line(match)
+        if _NEGATION.search(line):
+            negated_words |= _subject_words(line)
+    if not negated_words:
         return text
 
-    def written(match: re.Match[str]) -> str:
-        """Return a matched list with its line before each item."""
-        line = _line(match)
-        if denied.isdisjoint(_subject(line)):
+    def with_line_before_items(match: re.Match[str]) -> str:
+        """Return a matched list with its line before each item, if the line shares a word with a negating one."""
+        line = _introducing_line(match)
+        if negated_words.isdisjoint(_subject_words(line)):
             return match[0]
         head = text[match.start() : match.start("items")]
-        return head + _MARKED.sub(lambda item: item[1] + item_with_parents([line], item[2]), match["items"])
+        return head + _MARKED_ITEM.sub(lambda item: item[1] + item_with_parents([line], item[2]), match["items"])
 
-    return _INTRODUCED.sub(written, text)
+    return _INTRODUCED.sub(with_line_before_items, text)
 
 
-def _line(match: re.Match[str]) -> str:
-    """Return the text that introduces a matched list: the line above it."""
+def _introducing_line(match: re.Match[str]) -> str:
+    """Return the line above a list that `_INTRODUCED` matches, without heading marks and colon."""
     return match["line"] or match["heading"] or match["short"]
 
 
-def _subject(line: str) -> set[str]:
-    """Return the words of a line except those that deny; all words if there are no others."""
-    return (set(words(_DENIES.sub(" ", line))) or set(words(line))) - STOP_WORDS
+def _subject_words(line: str) -> set[str]:
+    """Return the content words of a line except negations; if there are no others, all of them."""
+    return (set(words(_NEGATION.sub(" ", line))) or set(words(line))) - STOP_WORDS
 
 
 def item_with_parents(parents: Sequence[str], text: str) -> str:
-    """Return an item's text after those of the items around it, the outermost first; without what it says itself."""
-    named = [short for parent in parents if (short := _short(parent)) and not _says(text, short)]
-    if not named:
+    """Return an item's text after the texts of its parents, the outermost first: "Ferries, Sundays: none".
+
+    A parent that the item's text contains is left out.
+    """
+    short_parents = [_shorten(parent) for parent in parents]
+    unnamed = [parent for parent in short_parents if parent and not _contains_whole(text, parent)]
+    if not unnamed:
         return text
-    return f"{', '.join(named)}{', ' if ': ' in text[:LONGEST_PARENT] else ': '}{text}"
+    separator = ", " if ": " in text[:LONGEST_PARENT] else ": "
+    return f"{', '.join(unnamed)}{separator}{text}"
 
 
-def _says(text: str, parent: str) -> bool:
-    """Return whether an item names what it belongs to: "The Project Leader is elected" below "Project Leader"."""
-    before, found, behind = text.partition(parent)
-    return bool(found) and not before[-1:].isalnum() and not behind[:1].isalnum()
+def _contains_whole(text: str, phrase: str) -> bool:
+    """Return whether the first occurrence of a phrase in a text is not a part of longer words: "Lead" in "Leader" is."""
+    before, match, after = text.partition(phrase)
+    return bool(match) and not before[-1:].isalnum() and not after[:1].isalnum()
 
 
-def _short(parent: str) -> str:
-    """Return a parent item without emphasis and punctuation, shortened if it is long."""
+def _shorten(parent: str) -> str:
+    """Return a parent item without emphasis and final punctuation, cut at a word with "…" if it is long."""
     text = _EMPHASIS.sub(r"\2", " ".join(parent.split())).rstrip(" :.;,")
     if len(text) <= LONGEST_PARENT:
         return text
@@ -95,25 +105,25 @@ def _short(parent: str) -> str:
 
 @dataclass
 class OpenItems:
-    """The items that enclose the reader's current place, by their level."""
+    """A stack of the list items that enclose the current item, as `(depth, text)`, the outermost first."""
 
     _open: list[tuple[int, str]] = field(default_factory=list)
 
     def add(self, depth: int, text: str) -> str:
-        """Return an item's text with those of the enclosing items, and record it as enclosing later ones."""
+        """Push an item, and return its text with the texts of its parents; items that are as deep or deeper end."""
         self.leave(depth)
-        written = item_with_parents([outer for _, outer in self._open[-DEEPEST:]], text)
+        written = item_with_parents([parent for _, parent in self._open[-DEEPEST:]], text)
         self._open.append((depth, text))
         return written
 
     def extend(self, text: str) -> None:
-        """Add a further line to the innermost item."""
+        """Append a further line to the text of the innermost item, if there is one."""
         if self._open:
-            depth, before = self._open.pop()
-            self._open.append((depth, f"{before} {text}"))
+            depth, item = self._open.pop()
+            self._open.append((depth, f"{item} {text}"))
 
     def leave(self, depth: int = 0) -> None:
-        """Forget the items of a level and deeper ones."""
+        """Pop the items of a depth and deeper ones; all items by default."""
         while self._open and self._open[-1][0] >= depth:
             self._open.pop()
 
@@ -122,30 +132,30 @@ class OpenItems:
 
 
 def with_parents(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a text in which indented list items repeat the items around them."""
+    """Return the lines of a text in which each indented list item begins with its parent items."""
     items = OpenItems()
-    found = list(lines)
-    is_open = False
-    for number, line in enumerate(lines):
+    result = list(lines)
+    continues_item = False  # whether a line without a mark belongs to the item above
+    for index, line in enumerate(lines):
         if not line.strip():
-            is_open = False
+            continues_item = False
             continue
         match = _ITEM.fullmatch(line)
-        ends = _NO_ITEM.match(line) is not None or is_row(line)
-        if match and not ends:
+        ends_list = _LIST_END.match(line) is not None or is_row(line)
+        if match and not ends_list:
             indent = _indent(line)
-            items.leave(indent - _NESTED + 1)
-            found[number] = line[: match.start("text")] + items.add(indent, match["text"])
-            is_open = True
-        elif ends or not is_open:
-            # A paragraph belongs to the items that it stands deeper than.
-            items.leave(0 if ends else _indent(line))
-            is_open = False
-        elif is_open:
+            items.leave(indent - _MIN_INDENT + 1)
+            result[index] = line[: match.start("text")] + items.add(indent, match["text"])
+            continues_item = True
+        elif ends_list or not continues_item:
+            # A paragraph after a blank line belongs to the items that are indented less, and ends the others.
+            items.leave(0 if ends_list else _indent(line))
+            continues_item = False
+        elif continues_item:
             items.extend(line.strip())
-    return found
+    return result
 
 
 def _indent(line: str) -> int:
-    """Return the columns before a line's words."""
+    """Return the number of columns before a line's first word; a tab goes to the next multiple of four."""
     return len(line[: len(line) - len(line.lstrip())].expandtabs(4))

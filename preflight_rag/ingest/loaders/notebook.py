@@ -1,4 +1,4 @@
-"""Notebooks of Jupyter (.ipynb): their texts, their programs, and what these printed, in the order of the cells."""
+"""Jupyter notebooks (.ipynb): texts, code, and its outputs, in the order of the cells."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from preflight_rag.state.errors import UnreadableDocument
 from preflight_rag.state.values import Document
 
 _COLOUR = re.compile(r"\x1b\[[\d;]{0,20}m")
-"""What colours the words of a terminal."""
+"""An escape sequence that colours the words of a terminal."""
 _OBJECT = re.compile(r"<[\w.]{1,100}(?: [^<>\n]{0,200})?>")
-"""What Python shows for an object without words, as "<IPython.core.display.HTML object>" is."""
+"""Python's representation of an object without text: "<IPython.core.display.HTML object>"."""
 _LONGEST_OUTPUT = 20_000
-"""Characters of what a cell printed; a guess."""
+"""Maximum number of characters read of one output; a guess."""
 
 
 def load_notebook(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the notebook as one document, as its texts' Markdown has it.
+    """Yield the notebook as one document: its cells and outputs as Markdown.
 
     Raises:
         UnreadableDocument: It is no notebook.
@@ -35,23 +35,34 @@ def load_notebook(path: Path, max_bytes: int) -> Iterator[Document]:
         notebook = json.loads(decode(read_bytes(path, max_bytes), path))
     except (ValueError, RecursionError) as error:
         raise UnreadableDocument(f"{path} is no notebook: {error}") from error
-    sheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
-    holders = sheets if isinstance(sheets, list) and sheets else [notebook]  # before version 4
-    lists = [found for each in holders if isinstance(each, dict) and isinstance(found := each.get("cells"), list)]
-    cells = [cell for each in lists for cell in each]
-    if not lists:
+    cells = _cells(notebook)
+    if cells is None:
         raise UnreadableDocument(f"{path} is no notebook: it has no cells")
     report = ReadReport()
-    blocks = [block for cell in cells if isinstance(cell, dict) for block in _blocks(cell, report) if block.strip()]
+    blocks: list[str] = []
+    for cell in cells:
+        if isinstance(cell, dict):
+            blocks += filter(str.strip, _markdown_blocks(cell, report))
     yield markdown_document(path, clean("\n\n".join(blocks)), report)
 
 
-def _blocks(cell: Mapping[str, Any], report: ReadReport) -> Iterator[str]:
-    """Yield the texts of a cell in Markdown: its own, and what it printed."""
-    source = _joined(cell.get("source", cell.get("input")))
+def _cells(notebook: object) -> list[Any] | None:
+    """Return the cells of a notebook, which before version 4 had worksheets of cells; None if it has no such list."""
+    worksheets = notebook.get("worksheets") if isinstance(notebook, dict) else None
+    holders = worksheets if isinstance(worksheets, list) and worksheets else [notebook]
+    cells: list[Any] | None = None
+    for holder in holders:
+        if isinstance(holder, dict) and isinstance(holder.get("cells"), list):
+            cells = [*(cells or []), *holder["cells"]]
+    return cells
+
+
+def _markdown_blocks(cell: Mapping[str, Any], report: ReadReport) -> Iterator[str]:
+    """Yield the source of a cell and each of its outputs as Markdown; count the cell in the report."""
+    source = _as_text(cell.get("source", cell.get("input")))
     report.count("cells")
     if cell.get("cell_type") == "code":
-        yield _fenced(source)
+        yield _fence(source)
     elif cell.get("cell_type") == "heading":  # before version 4
         yield f"{'#' * whole_number(str(cell.get('level')), 1, 6)} {source}"
     else:
@@ -59,40 +70,48 @@ def _blocks(cell: Mapping[str, Any], report: ReadReport) -> Iterator[str]:
     outputs = cell.get("outputs")
     for output in outputs if isinstance(outputs, list) else ():
         if isinstance(output, dict):
-            yield _output(output, report)
+            yield _output_as_markdown(output, report)
 
 
-def _output(output: Mapping[str, Any], report: ReadReport) -> str:
-    """Return what a cell printed or showed: a table's rows before the same as a picture of characters."""
+def _output_as_markdown(output: Mapping[str, Any], report: ReadReport) -> str:
+    """Return an output of a cell as Markdown: an error, a table in HTML, Markdown, plain text, or other HTML.
+
+    A table in HTML is preferred to its plain text, in which its columns are aligned by spaces. A picture is counted in
+    the report, and gives "".
+    """
     inner = output.get("data")
     data: Mapping[str, Any] = inner if isinstance(inner, dict) else output
     if "ename" in output:
         return f"{output['ename']}: {_COLOUR.sub('', str(output.get('evalue', '')))}"
-    page = _joined(data.get("text/html"))
+    page = _as_text(data.get("text/html"))
     if "<table" in page:
         return readable_text(page)
-    if words := _joined(data.get("text/markdown")):
-        return words
-    text = _COLOUR.sub("", _joined(data.get("text/plain") or data.get("text"))).strip("\n")
-    if page and (not text or _OBJECT.fullmatch(text)) and (words := readable_text(page)):
-        return _shortened(words, report)
+    if markdown := _as_text(data.get("text/markdown")):
+        return markdown
+    text = _COLOUR.sub("", _as_text(data.get("text/plain") or data.get("text"))).strip("\n")
+    has_no_words = not text or _OBJECT.fullmatch(text)
+    if page and has_no_words and (words := readable_text(page)):
+        return _shorten(words, report)
     if any(str(name).startswith("image/") for name in data):
         report.count("pictures_without_text")
         return ""
-    return _fenced(_shortened(text, report))
+    return _fence(_shorten(text, report))
 
 
-def _shortened(text: str, report: ReadReport) -> str:
-    """Return the beginning of a text that is longer than what is read of an output."""
+def _shorten(text: str, report: ReadReport) -> str:
+    """Return at most the first `_LONGEST_OUTPUT` characters of an output; report how many are left out."""
     if len(text) > _LONGEST_OUTPUT:
         report.leave_out(f"{len(text) - _LONGEST_OUTPUT:,} characters that a cell printed", "it printed too many")
     return text[:_LONGEST_OUTPUT]
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
+    """Return a text as a code block of Markdown; "" for a blank text."""
     return f"```\n{text.strip(chr(10))}\n```" if text.strip() else ""
 
 
-def _joined(text: object) -> str:
-    """Return a text that a notebook has as one or as a list of lines."""
-    return "".join(map(str, text)) if isinstance(text, list) else text if isinstance(text, str) else ""
+def _as_text(value: object) -> str:
+    """Return a text that a notebook stores as one string or as a list of lines; "" for any other value."""
+    if isinstance(value, list):
+        return "".join(map(str, value))
+    return value if isinstance(value, str) else ""

@@ -1,7 +1,7 @@
-"""Files inside of OLE objects, as Office documents embed them (`oleObject1.bin`), through olefile.
+"""Extract files from OLE objects, which Office documents embed (`oleObject1.bin`), through olefile.
 
-An object is a small file system of its own: of a file that was dropped into the document, of an Office document of
-today, of a PDF. What an object of another program holds is known to that program alone.
+An OLE object is a small file system. It may contain a file that was dropped into the document, an Office document, or a
+PDF; the content of objects of other programs can be read only by these programs.
 """
 
 from __future__ import annotations
@@ -22,51 +22,61 @@ if TYPE_CHECKING:
     from olefile import OleFileIO
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_DROPPED = "\x01Ole10Native"
-"""The stream of a file that was dropped into a document (MS-OLEDS, 2.3.6), with its name."""
-_WHOLE = ("Package", "EmbeddedOdf", "CONTENTS")
-"""Streams that are a whole file: of Office since 2007, of LibreOffice, of Acrobat."""
-_OLD = {
+"""The bytes with which an OLE file begins."""
+_DROPPED_FILE = "\x01Ole10Native"
+"""The stream of a file that was dropped into a document (MS-OLEDS, 2.3.6): the file's names and content."""
+_FLAGS_BYTES = 6
+"""Bytes before the names in that stream: a size and a type."""
+_WHOLE_FILE_STREAMS = ("Package", "EmbeddedOdf", "CONTENTS")
+"""Streams whose content is a whole file: of Office since 2007, of LibreOffice, of Acrobat."""
+_OLE_FILE_STREAMS = {
     "Workbook": ".xls",
     "Book": ".xls",
     "WordDocument": ".doc",
     "PowerPoint Document": ".ppt",
     "__properties_version1.0": ".msg",
 }
-"""Streams of files that are OLE themselves, with the endings of these."""
+"""Streams that show that the OLE file is itself a document, with the extension of such documents."""
 _OPEN_DOCUMENT = {"text": ".odt", "spreadsheet": ".ods", "presentation": ".odp", "graphics": ".odg"}
+"""Extensions of OpenDocument files by the last part of their media type."""
 _PROGRAM = "\x01CompObj"
-_PROGRAM_AT = 28
-"""Where the name of an object's program stands in that stream (MS-OLEDS, 2.3.8), behind its length."""
+"""The stream with the name of the program that an object belongs to."""
+_PROGRAM_OFFSET = 28
+"""Offset of the program's name in that stream (MS-OLEDS, 2.3.8): four bytes of its length, then the name."""
 _LONGEST_PROGRAM = 80
-_IN_WORKBOOK = "MBD"
-"""How the folders of objects in an old workbook begin."""
+"""Maximum number of bytes read of a program's name; a guess."""
+_EMBEDDED_FOLDER = "MBD"
+"""Beginning of the names of folders with embedded objects in an old workbook."""
 
 
 def embedded_file(name: str, data: bytes) -> tuple[str, bytes]:
     """Return the name and the content of the file in an OLE object.
 
     Args:
-        name: The name of the object, whose file is named so where it has no name of its own.
-        data: The object.
+        name: The name of the object, which the file gets if the object does not name it.
+        data: The bytes of the object.
 
     Raises:
         UnreadableDocument: The object is damaged.
         UnsupportedDocument: It holds no file that another program can read, or olefile is not installed.
     """
     try:
-        return _file_in(_opened(data), "", name, data)
+        return _file_in(_open_ole(data), "", name, data)
     except OSError as error:
         raise UnreadableDocument(f"is no readable OLE object: {error}") from error
 
 
 def files_in_workbook(data: bytes) -> Iterator[tuple[str, bytes | DocumentError]]:
-    """Yield the objects inside of an old workbook, each by its name with its content or why it has none."""
+    """Yield `(name, content)` of each file embedded in an old workbook; an error as the content of an unreadable one.
+
+    Yield nothing if the workbook itself is no readable OLE file.
+    """
     try:
-        ole = _opened(data)
+        ole = _open_ole(data)
     except DocumentError:
         return
-    for folder in sorted({entry[0] for entry in ole.listdir() if entry[0].startswith(_IN_WORKBOOK)}):
+    top_folders = {top for top, *_ in ole.listdir()}
+    for folder in sorted(top for top in top_folders if top.startswith(_EMBEDDED_FOLDER)):
         try:
             yield _file_in(ole, f"{folder}/", folder, b"")
         except OSError as error:
@@ -75,7 +85,13 @@ def files_in_workbook(data: bytes) -> Iterator[tuple[str, bytes | DocumentError]
             yield folder, error
 
 
-def _opened(data: bytes) -> OleFileIO:
+def _open_ole(data: bytes) -> OleFileIO:
+    """Open an OLE file.
+
+    Raises:
+        UnreadableDocument: It is damaged.
+        UnsupportedDocument: olefile is not installed.
+    """
     if not find_spec("olefile"):
         raise UnsupportedDocument("needs pip install 'preflight-rag[office]' (olefile)")
     from olefile import OleFileIO
@@ -87,40 +103,62 @@ def _opened(data: bytes) -> OleFileIO:
 
 
 def _file_in(ole: OleFileIO, folder: str, name: str, whole: bytes) -> tuple[str, bytes]:
-    """Return the name and the content of the file in a folder of an OLE file, which is `whole` if it is all of it."""
+    """Return the name and the content of the file in a folder of an OLE file.
+
+    Args:
+        ole: The OLE file.
+        folder: The folder, with a slash at the end; "" for the whole OLE file.
+        name: The name of the object, which the file gets if the object does not name it.
+        whole: The bytes of the OLE file if `folder` is "": it may be a document itself.
+
+    Raises:
+        UnreadableDocument: The object is damaged.
+        UnsupportedDocument: It contains no file of a known kind.
+    """
     stem = PurePosixPath(name).stem
-    if ole.exists(f"{folder}{_DROPPED}"):
-        return _dropped(ole.openstream(f"{folder}{_DROPPED}").read(), stem)
-    for stream in _WHOLE:
+    if ole.exists(f"{folder}{_DROPPED_FILE}"):
+        return _parse_dropped_file(ole.openstream(f"{folder}{_DROPPED_FILE}").read(), stem)
+    for stream in _WHOLE_FILE_STREAMS:
         if ole.exists(f"{folder}{stream}"):
             data = ole.openstream(f"{folder}{stream}").read()
-            if ending := _ending(data):
-                return f"{stem}{ending}", data
-    for stream, ending in _OLD.items():
+            if extension := _detect_extension(data):
+                return f"{stem}{extension}", data
+    for stream, extension in _OLE_FILE_STREAMS.items():
         if ole.exists(f"{folder}{stream}") and whole:
-            return f"{stem}{ending}", whole
-    raise UnsupportedDocument(f"an object of {_program(ole, folder)}")
+            return f"{stem}{extension}", whole
+    raise UnsupportedDocument(f"an object of {_program_name(ole, folder)}")
 
 
-def _dropped(data: bytes, stem: str) -> tuple[str, bytes]:
-    """Return the name and the content of a file that was dropped into a document."""
+def _parse_dropped_file(data: bytes, stem: str) -> tuple[str, bytes]:
+    """Return the name and the content of a file that was dropped into a document.
+
+    The stream has, after its size and a type: a label and a path that end with a zero byte, four bytes, a temporary
+    path after its length, and the content after its length.
+
+    Args:
+        data: The stream `_DROPPED_FILE`.
+        stem: The name to use, with an extension by the content, if neither label nor path has an extension.
+
+    Raises:
+        UnreadableDocument: The stream is damaged.
+    """
     try:
-        label_end = data.index(b"\0", 6)
+        label_end = data.index(b"\0", _FLAGS_BYTES)
         path_end = data.index(b"\0", label_end + 1)
-        (temporary,) = struct.unpack_from("<I", data, path_end + 5)
-        start = path_end + 9 + temporary
-        (size,) = struct.unpack_from("<I", data, start)
+        (temporary_path_size,) = struct.unpack_from("<I", data, path_end + 5)
+        content_header = path_end + 9 + temporary_path_size
+        (size,) = struct.unpack_from("<I", data, content_header)
     except (ValueError, struct.error) as error:
         raise UnreadableDocument("is a damaged package") from error
-    names = [data[6:label_end], data[label_end + 1 : path_end]]
-    decoded = [PurePosixPath(each.decode("cp1252", "replace").replace("\\", "/")).name for each in names]
-    name = next((each for each in decoded if PurePosixPath(each).suffix), "")
-    content = data[start + 4 : start + 4 + size]
-    return name or f"{stem}{_ending(content)}", content
+    label_and_path = [data[_FLAGS_BYTES:label_end], data[label_end + 1 : path_end]]
+    names = [PurePosixPath(raw.decode("cp1252", "replace").replace("\\", "/")).name for raw in label_and_path]
+    name = next((candidate for candidate in names if PurePosixPath(candidate).suffix), "")
+    content = data[content_header + 4 : content_header + 4 + size]
+    return name or f"{stem}{_detect_extension(content)}", content
 
 
-def _ending(data: bytes) -> str:
-    """Return the ending for a file by how it begins; "" if that is not known."""
+def _detect_extension(data: bytes) -> str:
+    """Return the extension of a file by its content: a PDF, rich text or office document; "" for any other."""
     if data.startswith(b"%PDF"):
         return ".pdf"
     if data.startswith(b"{\\rtf"):
@@ -135,16 +173,21 @@ def _ending(data: bytes) -> str:
                 return _OPEN_DOCUMENT.get(kind, "")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError):
         return ""
-    places = {"word": ".docx", "xl": ".xlsx", "ppt": ".pptx"}
-    return next((places[first] for name in names if (first := name.partition("/")[0]) in places), "")
+    extensions = {"word": ".docx", "xl": ".xlsx", "ppt": ".pptx"}
+    for name in names:
+        top_folder = name.partition("/")[0]
+        if top_folder in extensions:
+            return extensions[top_folder]
+    return ""
 
 
-def _program(ole: OleFileIO, folder: str) -> str:
-    """Return the name of the program that an object belongs to, as the object has it."""
+def _program_name(ole: OleFileIO, folder: str) -> str:
+    """Return the name of the program that an object belongs to; "another program" if the object does not name it."""
     with suppress(OSError, struct.error):
         data = ole.openstream(f"{folder}{_PROGRAM}").read()
-        (size,) = struct.unpack_from("<I", data, _PROGRAM_AT)
-        name = data[_PROGRAM_AT + 4 :][: min(size, _LONGEST_PROGRAM)].split(b"\0")[0].decode("cp1252", "replace")
-        if any(char.isalnum() for char in name):
-            return one_line(name)
+        (size,) = struct.unpack_from("<I", data, _PROGRAM_OFFSET)
+        name = data[_PROGRAM_OFFSET + 4 :][: min(size, _LONGEST_PROGRAM)]
+        text = name.split(b"\0")[0].decode("cp1252", "replace")
+        if any(char.isalnum() for char in text):
+            return one_line(text)
     return "another program"

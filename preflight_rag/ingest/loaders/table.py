@@ -1,7 +1,7 @@
-"""CSV and TSV: a document for each row of a table of texts, else the table as one document.
+"""CSV and TSV files: a document for each row of a table of texts; any other table is one document.
 
-The separator and the quotation mark are what the standard library's sniffer says, checked against how many rows they
-read alike; encoding as of any text. What was decided stands in the document's metadata, under "table".
+The separator and the quotation mark are those that divide most rows into equally many columns; among equals, the one
+that the standard library's sniffer found. The document's metadata has the decision under "table".
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ _FIELDS |= {"source": SOURCE_FIELDS}
 _SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE_ROWS, _SAMPLE_CHARACTERS = 200, 100_000
 _SNIFFED_CHARACTERS = 20_000
-"""What the sniffer is given: it takes quadratic time. This number and those above are guesses."""
+"""Number of characters given to the sniffer, which takes quadratic time. This number and those above are guesses."""
 _MOST_ABOVE = 25
-"""Rows in which the header is looked for; a guess at what a bank writes above its list."""
+"""Number of first rows in which the header is looked for; a guess at what a bank writes above its list."""
 _PAIR = 2
-"""Cells of a row that is a name and its value."""
+"""Number of filled cells of a row that is a name and its value."""
 _MAX_FIELD = 2**31 - 1
-_MARK = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
-"""A first line by which Excel is told the separator."""
+_SEPARATOR_LINE = re.compile(r"sep=(.)\r?\n", re.IGNORECASE)
+"""A first line that tells Excel the separator: "sep=;"."""
 _NUMBER = re.compile(r"[-+(]?[$€£]?\s?\d[\d.,'\s]*\s?[%€$£)]?")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DECIMAL = {",": re.compile(r"[-+]?\d{1,3}(?:(?:\.\d{3})*|\d*),\d+"), ".": re.compile(r"[-+]?\d[\d,]*\.\d+")}
@@ -69,13 +69,13 @@ class _Table:
     """A parsed table.
 
     Attributes:
-        caption: The first line above the header that is no name with a value.
-        above: What stands above the header, a line for each row.
-        columns: Their names, unique; "column 3" where the header has none.
-        rows: The cells of each row by column.
+        caption: The first row above the header that has a single cell; "" if there is none.
+        above: The rows above the header as lines.
+        columns: The unique names of the columns; "column 3" if the header has none for the third one.
+        rows: The cells of each row by column name.
         has_header: Whether the first row names the columns.
-        notes: What stands below the rows, a line for each.
-        grid: The header and the rows as they stand, with blank ones.
+        notes: The rows below the table as lines.
+        grid: The cells of the header and the rows, including blank rows.
     """
 
     caption: str
@@ -90,64 +90,79 @@ class _Table:
 def load_table(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
     """Yield each row as a document if a column contains texts, else the whole table as one document.
 
-    A column contains texts if its name says so and it has more than labels, or if it is the longest of a table with
-    ids and has sentences. The other columns are written above the text. Any other table is one document with a line
-    `column: value | …` for each row.
+    A column contains texts if its name says so and its cells are longer than labels, or if it is the longest of a table
+    with ids and contains sentences. The other columns are written above the text. Lines around such a table are a
+    document of their own. Any other table is one document with a line `column: value | …` for each row.
 
     Raises:
         UnreadableDocument: It cannot be parsed.
     """
     data = read_bytes(path, max_bytes)
     text = decode(data, path)
-    if mark := _MARK.match(text):
-        text = text[mark.end() :]
-    dialect = _dialect(path, text, mark[1] if mark else "")
+    if separator_line := _SEPARATOR_LINE.match(text):
+        text = text[separator_line.end() :]
+    dialect = _detect_dialect(path, text, separator_line[1] if separator_line else "")
     csv.field_size_limit(_MAX_FIELD)
     try:
-        table = _parsed(text, dialect)
+        table = _parse_table(text, dialect)
     except csv.Error as error:
         raise UnreadableDocument(f"{path} is no readable table: {error}") from error
-    named = {column.lower(): column for column in table.columns}
-    body = _text_column(table.rows, named) if table.has_header else None
-    read_as = _read_as(encoding_of(data, path), dialect, table)
-    if body is None:
-        yield _whole_table(path, table, read_as)
+    column_of = {column.lower(): column for column in table.columns}
+    text_column = _text_column(table.rows, column_of) if table.has_header else None
+    file_format = _file_format(encoding_of(data, path), dialect, table)
+    if text_column is None:
+        yield _whole_table(path, table, file_format)
     else:
         if lines := [*table.above, *table.notes]:
             yield file_document(path, "\n".join(lines), title=table.caption)
-        yield from _row_documents(path, table.rows, named, body, read_as)
+        yield from _row_documents(path, table.rows, column_of, text_column, file_format)
 
 
-def _dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
-    """Return the separator and quotation mark of a table."""
+def _detect_dialect(path: Path, text: str, separator: str) -> type[csv.Dialect]:
+    """Return the separator and quotation mark of a table.
+
+    Args:
+        path: The file, whose extension ".tsv" says that tabs are the separators.
+        text: The table.
+        separator: The separator that the file declares; "" if it declares none.
+    """
     sample = text[:_SAMPLE_CHARACTERS]
-    marks = (separator,) if separator else ("\t",) if path.suffix.lower() == ".tsv" else _SEPARATORS
+    if separator:
+        separators: tuple[str, ...] = (separator,)
+    else:
+        separators = ("\t",) if path.suffix.lower() == ".tsv" else _SEPARATORS
     try:
         sniffed = csv.Sniffer().sniff(text[:_SNIFFED_CHARACTERS], delimiters="".join(_SEPARATORS))
     except csv.Error:
         sniffed = csv.excel
     # The sniffer takes an apostrophe in a cell for a quotation mark: it has to open cells.
     quotes = ('"', "'") if sniffed.quotechar == "'" and re.search(r"(?:^|[,;\t|])\s?'", sample) else ('"',)
-    choices = [(mark, quote) for mark in marks for quote in quotes]
-    chosen, quotation = max(choices, key=lambda choice: (_fit(sample, *choice), choice[0] == sniffed.delimiter))
-    spaced = sample.count(f"{chosen} ") * 2 > sample.count(chosen) > 0
+    candidates = [(delimiter, quote) for delimiter in separators for quote in quotes]
+
+    def quality(candidate: tuple[str, str]) -> tuple[tuple[int, int], bool]:
+        """Return how well a separator and a quotation mark divide the sample; among equals, the sniffed one is best."""
+        delimiter, quote = candidate
+        return _count_even_rows(sample, delimiter, quote), delimiter == sniffed.delimiter
+
+    chosen, quotation = max(candidates, key=quality)
+    is_spaced = sample.count(f"{chosen} ") * 2 > sample.count(chosen) > 0
 
     class Dialect(csv.excel):
         """The dialect that was recognised."""
 
         delimiter = chosen
         quotechar = quotation
-        skipinitialspace = spaced
+        skipinitialspace = is_spaced
 
     return Dialect
 
 
-def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
+def _count_even_rows(text: str, separator: str, quotation_mark: str) -> tuple[int, int]:
     """Return how many of the first rows a separator divides into equally many columns, and the number of columns.
 
-    In a table with semicolons, decimal commas such as 1,5 are in some rows and not in others.
+    Return (0, 0) if it divides no row. In a table with semicolons, decimal commas such as 1,5 are in some rows only.
     """
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark, quotechar=quotation)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, quotechar=quotation_mark)
     try:
         widths = Counter(len(row) for row in islice(rows, _SAMPLE_ROWS))
     except csv.Error:
@@ -155,185 +170,241 @@ def _fit(text: str, mark: str, quotation: str = '"') -> tuple[int, int]:
     return max(((count, width) for width, count in widths.items() if width > 1), default=(0, 0))
 
 
-def _parsed(text: str, dialect: type[csv.Dialect]) -> _Table:
+def _parse_table(text: str, dialect: type[csv.Dialect]) -> _Table:
     """Return the table with its header, the lines above it and the notes below it.
 
-    A table without a header consists of all its rows.
+    Without a header, all rows are data, and the columns are numbered.
+
+    Raises:
+        csv.Error: It cannot be parsed.
     """
-    read = list(csv.reader(io.StringIO(text, newline=""), dialect=dialect))
-    is_blank = [not any(map(str.strip, row)) for row in read]
-    header, notes = _header_place(read, is_blank), _notes_place(read, is_blank)
-    if header and not is_blank[header - 1] and stacked_names(_padded(read[header - 1 : header + _SAMPLE_ROWS]))[1]:
-        header -= 1  # names over several columns fill fewer of them
-    rows = [row for row in read[header:notes] if row]
-    has_header = bool(rows) and not _is_data(rows[:_SAMPLE_ROWS])
-    stacked, count = stacked_names(_padded(rows[:_SAMPLE_ROWS])) if has_header else ([], 0)
+    all_rows = list(csv.reader(io.StringIO(text, newline=""), dialect=dialect))
+    is_blank = [not any(map(str.strip, row)) for row in all_rows]
+    header, notes = _header_index(all_rows, is_blank), _notes_index(all_rows, is_blank)
+    if header and not is_blank[header - 1]:
+        # A first header row with names over several columns fills fewer of them than the one below it.
+        _, stacked_rows = stacked_names(_pad(all_rows[header - 1 : header + _SAMPLE_ROWS]))
+        header -= 1 if stacked_rows else 0
+    rows = [row for row in all_rows[header:notes] if row]
+    has_header = bool(rows) and not _is_first_row_data(rows[:_SAMPLE_ROWS])
+    stacked, stacked_rows = stacked_names(_pad(rows[:_SAMPLE_ROWS])) if has_header else ([], 0)
     names = stacked or (rows[0] if has_header else [])
-    columns: dict[str, None] = {}
-    longest = max((len(row) for row in rows), default=0)
-    for number, cell in enumerate([*names, *[""] * (longest - len(names))] if rows else [], 1):
-        name = one_line(cell) or f"column {number}"
-        columns[name if name not in columns else f"{name} {number}"] = None
+    columns = _unique_names(names, max(map(len, rows), default=0))
     padding = [""] * len(columns)
-    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[count or int(has_header) :]]
-    caption = next((one_line("".join(row)).lstrip("# ") for row in read[:header] if _filled(row) == 1), "")
+    first_data_row = stacked_rows or int(has_header)
+    records = [dict(zip(columns, [*row, *padding], strict=False)) for row in rows[first_data_row:]]
+    captions = (one_line("".join(row)).lstrip("# ") for row in all_rows[:header] if _count_filled(row) == 1)
     return _Table(
-        caption, _lines(read[:header]), tuple(columns), records, has_header, _lines(read[notes:]), read[header:notes]
+        caption=next(captions, ""),
+        above=_lines_outside(all_rows[:header]),
+        columns=columns,
+        rows=records,
+        has_header=has_header,
+        notes=_lines_outside(all_rows[notes:]),
+        grid=all_rows[header:notes],
     )
 
 
-def _header_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
-    """Return the index of the header: the first row that fills at least half of the columns.
+def _unique_names(names: Sequence[str], width: int) -> tuple[str, ...]:
+    """Return a name for each of `width` columns: "column 2" for a missing name, "Price 3" for a repeated one."""
+    unique: dict[str, None] = {}
+    for number, cell in enumerate([*names, *[""] * (width - len(names))], 1):
+        name = one_line(cell) or f"column {number}"
+        unique[name if name not in unique else f"{name} {number}"] = None
+    return tuple(unique)
 
-    Names and values before a blank line describe the whole table, as in a bank's exports.
+
+def _header_index(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
+    """Return the index of the header: the first row that fills at least half of the columns; 0 if there is none.
+
+    Names and values before a blank row are not the table but describe it, as in a bank's exports.
     """
-    first = list(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
-    width = max((len(row) for row, blank in first if not blank), default=0)
+    first_rows = list(zip(rows[:_MOST_ABOVE], is_blank, strict=False))
+    width = max((len(row) for row, blank in first_rows if not blank), default=0)
     if width < 2:
         return 0
-    wide = [number for number, (row, blank) in enumerate(first) if not blank and 2 * _filled(row) >= width]
-    for number in wide:
-        ends = next((at for at in range(number, min(len(rows), _MOST_ABOVE)) if is_blank[at]), None)
-        widest = max(_filled(row) for row in rows[number:ends])
-        below = [_filled(row) for row in rows[ends + 1 : _MOST_ABOVE]] if ends is not None else []
-        if ends is None or not below or widest > _PAIR or max(below) <= _PAIR:
-            return number
-    return wide[0] if wide else 0
+    wide_rows = [
+        index for index, (row, blank) in enumerate(first_rows) if not blank and 2 * _count_filled(row) >= width
+    ]
+    for index in wide_rows:
+        blank_index = next((below for below in range(index, min(len(rows), _MOST_ABOVE)) if is_blank[below]), None)
+        if blank_index is None:
+            return index
+        widest_before = max(map(_count_filled, rows[index:blank_index]))
+        widest_after = max(map(_count_filled, rows[blank_index + 1 : _MOST_ABOVE]), default=0)
+        are_names_and_values = widest_before <= _PAIR < widest_after
+        if not are_names_and_values:
+            return index
+    return wide_rows[0] if wide_rows else 0
 
 
-def _filled(row: Sequence[str]) -> int:
-    """Return the number of filled cells in a row."""
+def _count_filled(row: Sequence[str]) -> int:
+    """Return the number of cells of a row that are not blank."""
     return sum(1 for cell in row if cell.strip())
 
 
-def _notes_place(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
-    """Return the index of the row at which notes begin: single cells after the last rows and a blank one."""
+def _notes_index(rows: Sequence[Sequence[str]], is_blank: Sequence[bool]) -> int:
+    """Return the index of the row at which notes begin: the blank row above rows of a single cell at the end.
+
+    Return the number of rows if there are no such notes.
+    """
     end = len(rows)
-    while end and (is_blank[end - 1] or _filled(rows[end - 1]) == 1):
+    while end and (is_blank[end - 1] or _count_filled(rows[end - 1]) == 1):
         end -= 1
-    blank = next((number for number in range(end, len(rows)) if is_blank[number]), len(rows))
-    return blank if end and _filled(rows[end - 1]) > 1 else len(rows)
+    if not end or _count_filled(rows[end - 1]) <= 1:
+        return len(rows)
+    return next((index for index in range(end, len(rows)) if is_blank[index]), len(rows))
 
 
-def _lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return rows outside the table as lines: a name with its value, or the filled cells."""
-    found = []
+def _lines_outside(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows above or below a table as lines: "Account: 123" for two cells, else the filled cells with commas."""
+    lines = []
     for row in rows:
         cells = [one_line(cell) for cell in row if cell.strip()]
-        cells[:1] = [cells[0].removeprefix("# ")] if cells else []  # a comment of an instrument's file
+        if cells:
+            cells[0] = cells[0].removeprefix("# ")  # files of measuring instruments mark comments so
         if len(cells) == _PAIR:
-            found.append(f"{cells[0].rstrip(' :')}: {cells[1]}")
+            name, value = cells
+            lines.append(f"{name.rstrip(' :')}: {value}")
         elif cells:
-            found.append(", ".join(cells))
-    return found
+            lines.append(", ".join(cells))
+    return lines
 
 
-def _is_data(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row is data: it has a number, other than a year, where all others have numbers."""
+def _is_first_row_data(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row is data and no header: it has a number in a column in which all rows have numbers.
+
+    A year does not count, since it may name a column. Fewer than three rows are too few to tell.
+    """
     if len(rows) < 3:
         return False
-    for place, cell in enumerate(rows[0]):
-        column = [row[place].strip() for row in rows[1:] if place < len(row) and row[place].strip()]
+    for index, cell in enumerate(rows[0]):
         is_number = _NUMBER.fullmatch(cell.strip()) and not _YEAR.fullmatch(cell.strip())
-        if is_number and len(column) > 1 and all(_NUMBER.fullmatch(each) for each in column):
+        below = [row[index].strip() for row in rows[1:] if index < len(row) and row[index].strip()]
+        if is_number and len(below) > 1 and all(map(_NUMBER.fullmatch, below)):
             return True
     return False
 
 
-def _text_column(rows: Sequence[Mapping[str, str]], named: Mapping[str, str]) -> str | None:
-    """Return the column with the documents' texts; None without one."""
+def _text_column(rows: Sequence[Mapping[str, str]], column_of: Mapping[str, str]) -> str | None:
+    """Return the column that contains the documents' texts; None if there is none.
+
+    It is the longest of those named like a text ("abstract"), unless its cells are only labels; or, in a table with
+    ids, the longest column if it contains sentences.
+
+    Args:
+        rows: The rows of the table.
+        column_of: The columns by their names in lower case.
+    """
     sample = rows[:_SAMPLE_ROWS]
     if not sample:
         return None
-    lengths = {column: mean_length(sample, column) for column in named.values()}
-    texts = [named[name] for name in TEXT_FIELDS if name in named]
+    lengths = {column: mean_length(sample, column) for column in column_of.values()}
+    has_ids = any(name in column_of for name in ID_FIELDS)
+    texts = [column_of[name] for name in TEXT_FIELDS if name in column_of]
     if texts:
         longest = max(texts, key=lambda column: lengths[column])
-        others = [name for name, column in named.items() if column != longest]
-        least = SHORT_TEXT if not any(name in named for name in ID_FIELDS) else SHORTEST_TEXT
-        if lengths[longest] >= least or all(name in RECORD_FIELDS for name in others):
+        others = [name for name, column in column_of.items() if column != longest]
+        min_length = SHORTEST_TEXT if has_ids else SHORT_TEXT
+        if lengths[longest] >= min_length or all(name in RECORD_FIELDS for name in others):
             return longest
-    if not any(name in named for name in ID_FIELDS):
+    if not has_ids:
         return None
     longest = max(lengths, key=lambda column: lengths[column])
     return longest if lengths[longest] >= LONG_TEXT else None
 
 
 def _row_documents(
-    path: Path, rows: Sequence[Mapping[str, str]], named: Mapping[str, str], body: str, read_as: Mapping[str, Any]
+    path: Path,
+    rows: Sequence[Mapping[str, str]],
+    column_of: Mapping[str, str],
+    text_column: str,
+    file_format: Mapping[str, Any],
 ) -> Iterator[Document | DocumentError]:
-    """Yield each row as a document; an error for a row without text."""
-    columns = {}
+    """Yield each row as a document, and an error for a row that has values but no text.
+
+    Args:
+        path: The file.
+        rows: The rows of the table.
+        column_of: The columns by their names in lower case.
+        text_column: The column with the documents' texts.
+        file_format: The detected format, for the metadata.
+    """
+    columns: dict[str, str | None] = {}
     for field, names in _FIELDS.items():
-        usable = (named[name] for name in names if name in named and named[name] != body)
+        usable = (column_of[name] for name in names if name in column_of and column_of[name] != text_column)
         columns[field] = next(usable, None)
-    rest = [column for column in named.values() if column not in (body, columns["id"], columns["title"])]
-    # Rows of a record file without titles stay without: only what stands in a wider table needs its name.
-    is_labelled = any(name not in RECORD_FIELDS for name, column in named.items() if column != body)
+    id_column = columns["id"]
+    other_columns = [column for column in column_of.values() if column != text_column]
+    metadata_columns = [column for column in other_columns if column not in (id_column, columns["title"])]
+    # The file's name is the title of an untitled row only if the table has columns that a record file does not have.
+    is_wide_table = any(name not in RECORD_FIELDS for name, column in column_of.items() if column != text_column)
     seen: set[str] = set()
     for number, row in enumerate(rows, 1):
         values = {field: one_line(row[column]) if column else "" for field, column in columns.items()}
-        # An id that stands in several rows is none of a row: of an order with several lines, each line is kept.
-        name = values["id"] if values["id"] and values["id"] not in seen else f"{absolute(path)}#{number}"
-        text = above_text(tidy(row[body]), {column: row[column] for column in named.values() if column != body})
+        # An id that several rows share identifies none of them, such as the number of an order with several lines.
+        is_unique = values["id"] and values["id"] not in seen
+        document_id = values["id"] if is_unique else f"{absolute(path)}#{number}"
+        text = above_text(tidy(row[text_column]), {column: row[column] for column in other_columns})
         if not any(char.isalnum() for char in text):
             if any(value.strip() for value in row.values()):
-                yield EmptyDocument(f"{path}, row {number}: no text in column {body!r}")
+                yield EmptyDocument(f"{path}, row {number}: no text in column {text_column!r}")
             continue
-        seen.add(name)
-        metadata = {key: one_line(row[key]) for key in rest if row[key].strip()}
-        if columns["id"] and columns["id"].lower() == "pmid":
+        seen.add(document_id)
+        metadata = {column: one_line(row[column]) for column in metadata_columns if row[column].strip()}
+        if id_column and id_column.lower() == "pmid":
             metadata["pmid"] = values["id"]
         yield Document(
-            id=name,
+            id=document_id,
             text=text,
             source=values["source"] or absolute(path),
-            title=values["title"] or (path.stem if is_labelled else ""),
+            title=values["title"] or (path.stem if is_wide_table else ""),
             date=iso_date(values["date"]),
             authors=people(values["authors"]),
-            metadata={**metadata, "row": number, "path": absolute(path), "table": dict(read_as)},
+            metadata={**metadata, "row": number, "path": absolute(path), "table": dict(file_format)},
         )
 
 
-def _whole_table(path: Path, table: _Table, read_as: Mapping[str, Any]) -> Document:
-    """Return the table as one document, with a line for each row."""
+def _whole_table(path: Path, table: _Table, file_format: Mapping[str, Any]) -> Document:
+    """Return the table as one document, with a line for each row, between the lines above and below the table."""
     names = [list(table.columns)] if table.has_header else []
-    grid = [*names, *([row[column] for column in table.columns] for row in table.rows)]
-    if sections := _sections(table.grid):
-        lines = sections
-    else:
-        lines = table_lines(grid, caption=table.caption, header_rows=len(names), headings=False)
+    cells = [[row[column] for column in table.columns] for row in table.rows]
+    lines = _lines_of_several_tables(table.grid)
+    if not lines:
+        lines = table_lines([*names, *cells], caption=table.caption, header_rows=len(names), headings=False)
     below = ["", *table.notes] if table.notes else []
     text = tidy("\n".join([*table.above, *lines, *below]))
-    return file_document(path, text, title=table.caption, metadata={"rows": len(table.rows), "table": dict(read_as)})
+    metadata = {"rows": len(table.rows), "table": dict(file_format)}
+    return file_document(path, text, title=table.caption, metadata=metadata)
 
 
-def _sections(grid: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a file with several tables, separated by blank rows and own headers; none for one table.
+def _lines_of_several_tables(grid: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a file with several tables, which are separated by blank rows; [] for a single table.
 
-    A row is a new header if the table above has figures in its place, or another number of columns.
+    Rows below a blank one are another table if they have their own header, and either another number of columns than
+    the first table, or words where that has figures.
     """
-    blocks = [
-        list(rows) for is_blank, rows in groupby(grid, key=lambda row: not any(map(str.strip, row))) if not is_blank
-    ]
+    runs = groupby(grid, key=lambda row: not any(map(str.strip, row)))
+    blocks = [list(rows) for is_blank, rows in runs if not is_blank]
     if len(blocks) < 2:
         return []
-    width = max(map(_filled, blocks[0]))
-    figures = [place for place, cells in enumerate(zip(*_padded(blocks[0])[1:], strict=True)) if _are_figures(cells)]
+    width = max(map(_count_filled, blocks[0]))
+    first_columns = zip(*_pad(blocks[0])[1:], strict=True)
+    figure_columns = [column for column, cells in enumerate(first_columns) if _are_figures(cells)]
     for block in blocks[1:]:
-        names = next((row for row in block if _filled(row) > 1), [])
+        names = next((row for row in block if _count_filled(row) > 1), [])
         rows = block[block.index(names) :] if names else []
-        is_other = max(map(_filled, block)) != width or any(
-            place < len(names) and names[place].strip() and not is_figure(names[place].strip()) for place in figures
-        )
-        if len(rows) > 1 and is_other and header_rows(_padded(rows)):
+        above_figures = [names[column].strip() for column in figure_columns if column < len(names)]
+        has_words_for_figures = any(name and not is_figure(name) for name in above_figures)
+        is_other_table = max(map(_count_filled, block)) != width or has_words_for_figures
+        if len(rows) > 1 and is_other_table and header_rows(_pad(rows)):
             parts = Parts()
             add_grid(parts, [[cell.strip() for cell in row] for row in grid])
             return parts.joined().split("\n")
     return []
 
 
-def _padded(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+def _pad(rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return rows of equal length, filled up with empty cells."""
     width = max(map(len, rows), default=0)
     return [[*row, *[""] * (width - len(row))] for row in rows]
@@ -345,8 +416,8 @@ def _are_figures(cells: Sequence[str]) -> bool:
     return bool(filled) and all(map(is_figure, filled))
 
 
-def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
-    """Return the detected encoding and separators of the file, for the document's metadata."""
+def _file_format(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[str, Any]:
+    """Return the detected encoding, separators, decimal mark and header of the file, for the document's metadata."""
     return {
         "separator": "tab" if dialect.delimiter == "\t" else dialect.delimiter,
         "quote": dialect.quotechar,
@@ -357,10 +428,10 @@ def _read_as(encoding: str, dialect: type[csv.Dialect], table: _Table) -> dict[s
 
 
 def _decimal_mark(rows: Sequence[Mapping[str, str]]) -> str:
-    """Return the decimal mark that more cells use; "" if none has decimals."""
+    """Return the decimal mark ("," or ".") that most cells with decimals use; "" if no cell has decimals."""
     cells = [cell.strip() for row in rows for cell in row.values()]
     counts = {}
     for mark, pattern in _DECIMAL.items():
         counts[mark] = sum(1 for cell in cells if pattern.fullmatch(cell))
-    best = max(counts, key=lambda mark: counts[mark])
-    return best if counts[best] else ""
+    most_frequent = max(counts, key=lambda mark: counts[mark])
+    return most_frequent if counts[most_frequent] else ""
