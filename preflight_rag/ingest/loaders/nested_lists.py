@@ -90,7 +90,7 @@ def item_with_parents(parents: Sequence[str], text: str) -> str:
 
 
 def _contains_whole(text: str, phrase: str) -> bool:
-    """Return whether the first occurrence of a phrase in a text is not a part of longer words: "Lead" in "Leader" is."""
+    """Return whether a text contains a phrase that is not a part of a longer word where it first occurs."""
     before, match, after = text.partition(phrase)
     return bool(match) and not before[-1:].isalnum() and not after[:1].isalnum()
 

@@ -28,7 +28,7 @@ _MOST_LANGUAGES = 4
 
 @lru_cache(maxsize=1)
 def languages() -> str:
-    """Return the languages of the installed tesseract in its notation, English first: "eng+deu"; "" if not installed."""
+    """Return the languages of the installed tesseract as it takes them, English first: "eng+deu"; "" without it."""
     program = shutil.which("tesseract")
     if program is None:
         return ""
