@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_ENDS = (
+_NOUN_PHRASE_BOUNDARIES = (
     r"(?:in|of|for|at|on|with|after|before|during|among|from|under|to|by|about|into|over|per|through|between|without"
     r"|against|near|behind|because|since|until|if|than"
     r"|the|our|your|my|his|her|its|their|this|that|these|those|an?|all|each|any|some|no"
@@ -14,16 +14,16 @@ _ENDS = (
     r"|i|we|you|they|he|she|it|us|me|him|them|there|here|wrong|well|first|last)"
 )
 """Words at which a noun with what stands before it ends; "wrong" is what somebody finds with a thing."""
-_NOUN = rf"(?:(?!{_ENDS}\b)[\w'’&.-]+)"
-_DETERMINER = re.compile(r"\b(?:the|our|your|my)\s", re.I)
+_NOUN = rf"(?:(?!{_NOUN_PHRASE_BOUNDARIES}\b)[\w'’&.-]+)"
+_DEFINITE_DETERMINER = re.compile(r"\b(?:the|our|your|my)\s", re.I)
 _ANY_DETERMINER = re.compile(r"\b(?:the|our|your|my|his|her|their|this|that|an?)\s", re.I)
-_CHAIN = re.compile(
+_NOUN_PHRASE_CHAIN = re.compile(
     rf"(?:the|our|your|my) (?:(?:first|last) )?{_NOUN}(?: {_NOUN}){{0,4}}"
     rf"(?: (?:of|in) (?:(?:the|our|your|my|an?) )?{_NOUN}(?: {_NOUN}){{0,4}}){{0,2}}",
     re.I,
 )
 """A thing with its article, and what it belongs to or lies in: "the crack in the figurehead"."""
-_OF_AN_ACT = re.compile(r"^the (?:repairs?|restoration|renovation|refurbishment|replacement) of (?:the|our) ", re.I)
+_REPAIR_OF = re.compile(r"^the (?:repairs?|restoration|renovation|refurbishment|replacement) of (?:the|our) ", re.I)
 _TIME_AT_END = re.compile(
     r" (?:(?:in|on|during|since|for|until|at|by) (?:the )?(?:early |late |year )?(?:[A-Z]\w+ )?\d[\w./:-]*"
     r"(?: \w+)?(?: \d{4})?"
@@ -35,14 +35,14 @@ _TIME_AT_END = re.compile(
 _AUXILIARY_AT_END = re.compile(
     r"\b(?P<word>do|does|did|can|could|will|would|should|may|must|is|are|was|were|has|have|had)$", re.I
 )
-_ACT_AT_END = re.compile(r"\bto [a-z]+$|\b(?:it|its)\b", re.I)
+_INFINITIVE_OR_IT = re.compile(r"\bto [a-z]+$|\b(?:it|its)\b", re.I)
 _PARTICLE_AT_END = re.compile(r" (?:out|up|off|down|away|back|over|from|to|for|with|at|in|on|about|of)$", re.I)
 """What stands behind a verb at a question's end: "run out", "leave from"."""
 _BE = re.compile(r"is|are|was|were", re.I)
 _PARTICIPLE = re.compile(
     r"(?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed|bleed|reed|steed|creed)$)[a-z]{2,20}ed", re.I
 )
-_IRREGULAR = re.compile(
+_IRREGULAR_PARTICIPLE = re.compile(
     r"(?:kept|sold|built|made|held|found|sent|paid|bought|lost|left|cut|hit|put|set|shut|begun|born|broken|brought"
     r"|caught|chosen|done|drawn|driven|eaten|fallen|given|grown|hidden|hung|known|laid|lent|lit|met|read|said|seen"
     r"|shown|signed|spent|stolen|struck|taken|taught|told|torn|won|worn|written|called|named|located|open|closed|due"
@@ -80,7 +80,7 @@ _PERSON_VERB = (
 )
 """Verbs of which the subject, where its name may be a person's, is more likely a person than a firm."""
 _TITLE = r"(?:Mr|Ms|Mrs|Miss|Dr|Prof|Sir|Dame|Lord|Lady|Canon|Rev)"
-_OF_A_PERSON = re.compile(
+_TREATED_AS_PERSON = re.compile(
     rf"\b{_TITLE}\.? @|\b(?:do|does|did|has|had|can|could|will|would|should|must) @ (?:not |also )?{_PERSON_VERB}\b"
     r"|\bwho(?:['’]s| is| was) @|\bhow (?:old|tall) (?:is|was) @|\b(?:by|whom|married|asked|told|interviewed|met) @"
     r"|@ (?:born|married|dead|alive|ill|retired|absent|present|working|employed|elected|appointed)\b"
@@ -89,25 +89,25 @@ _OF_A_PERSON = re.compile(
     re.I,
 )
 """How a question speaks of a person, whose name `@` stands for."""
-_OF_A_THING = re.compile(
+_TREATED_AS_THING = re.compile(
     r"\b(?:what (?:is|was)|the|in|at|on"
     r"|who (?:first |originally )?(?:created|wrote|made|invented|designed|developed|built|published|released|composed"
     r"|programmed|produced|sells|makes|publishes|develops|maintains)) @|@['’]",
     re.I,
 )
 """How a question speaks of a place or a firm, whose name `@` stands for: "in Mill Lane", "Ulta Beauty's sales"."""
-_OWNED_BY = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (?:of|for) (?P<owner>.+)", re.I)
-_OWNER_FIRST = re.compile(
+_NOUN_OF_OWNER = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (?:of|for) (?P<owner>.+)", re.I)
+_OWNERS_NOUN = re.compile(
     r"(?P<owner>(?:the|our|your|my) (?:[\w-]+ ){0,3}?[\w-]+)['’]s (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)", re.I
 )
-_OF_THINGS = re.compile(
+_ASKS_ABOUT_OBJECT = re.compile(
     r"\b(?:crack\w*|br[eo]ak\w*|broken|open\w*|clos\w+|built?|ma[dk]e|weigh\w*|st[ao]nd\w*|stood|found|locat\w+"
     r"|s[eo]ld?l?|leak\w*|b[uo]y\w*|bought|own\w*|look\w*|use[ds]?|keep|kept|repair\w*|damag\w+|arriv\w+|le(?:ft|ave)"
     r"|how (?:long|big|old|heavy|tall|wide|deep)|where)\b",
     re.I,
 )
 """What is said of a thing, and not of its price or its date: "why did it crack?"."""
-_SUITS = [
+_WORDS_THAT_SUIT_NOUNS = [
     (
         re.compile(r"prices?|costs?|rent(?:al)?|fee|charge|deposit|premium|rate|value|salary|budget|pay|wage", re.I),
         re.compile(
@@ -155,7 +155,7 @@ _SUITS = [
     ),
 ]
 """Nouns that a phrase is named by without being about them, with the words that suit the noun itself."""
-_NO_THING = re.compile(
+_ASKS_ABOUT_EVENT_OR_AMOUNT = re.compile(
     r"\b(?:happen(?:s|ed)?|occur(?:s|red)?|matter|mean|go|(?:so |too |very |that )?(?:high|low)(?:er)?|r[io]se[ns]?"
     r"|fall(?:s|en)?|fell|increas\w+|decreas\w+|decid\w+|agreed?|refused?|approved?|rejected?)\b",
     re.I,
@@ -170,86 +170,88 @@ _OCCASION = re.compile(
 )
 """An occasion at which people are, with what it is of and when it was: "the meeting of the trustees in March"."""
 
-_ASKING_WORD = (
+_QUESTION_START = (
     r"(?:(?:in|at|for|on|by|from|to|with|of) )?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does"
     r"|did|can|could|will|would|should|has|have|had|may|must)"
 )
-_GLUE = re.compile(rf"(?:[,;]? (?:and|but|or) (?:also |then )?|; )(?={_ASKING_WORD}\b)", re.I)
+_JOIN_OF_TWO_QUESTIONS = re.compile(rf"(?:[,;]? (?:and|but|or) (?:also |then )?|; )(?={_QUESTION_START}\b)", re.I)
 """What joins two questions in one sentence: "When is the fair and what does it cost"."""
-_POINTS_BACK = re.compile(r"\b(?P<word>it|its|they|them|theirs?|he|she|him|his|hers?)\b", re.I)
-_WHO_ASKED = re.compile(r"\W*(?:and |but |so )?(?:who|whom|whose|which (?:person|man|woman))\b", re.I)
-_NAME_INSIDE = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]*[a-z]")
-_PHRASE = re.compile(rf"\b(?:the|our|your|my|an?) (?:{_NOUN} ){{0,4}}{_NOUN}", re.I)
-_BARE_SUBJECT = re.compile(
+_PRONOUN = re.compile(r"\b(?P<word>it|its|they|them|theirs?|he|she|him|his|hers?)\b", re.I)
+_ASKS_WHO = re.compile(r"\W*(?:and |but |so )?(?:who|whom|whose|which (?:person|man|woman))\b", re.I)
+_NAME_INSIDE_SENTENCE = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]*[a-z]")
+_NOUN_PHRASE = re.compile(rf"\b(?:the|our|your|my|an?) (?:{_NOUN} ){{0,4}}{_NOUN}", re.I)
+_SUBJECT_WITHOUT_ARTICLE = re.compile(
     r"(?:when|where|what|why|how (?:much|long|big|old|far|often)) (?:is|was|does|did|will|would) "
     r"(?!(?:any|some|no|every)(?:body|one|thing)?\b)[a-z]{3,}(?: [a-z]+)?$",
     re.I,
 )
 """A thing without an article: "When is dinner", "When does training start"."""
-_NOBODY_KNOWN = r"(?:(?:any|some|every)(?:body|one)|nobody|no one)(?: else)?"
-_NAMES_NOTHING = re.compile(
-    rf"(?:(?:was|were|is|are|has|have|had) {_NOBODY_KNOWN}(?: been| there)?(?: badly| seriously)?"
+_INDEFINITE_PERSON = r"(?:(?:any|some|every)(?:body|one)|nobody|no one)(?: else)?"
+_NAMES_NO_TOPIC = re.compile(
+    rf"(?:(?:was|were|is|are|has|have|had) {_INDEFINITE_PERSON}(?: been| there)?(?: badly| seriously)?"
     r"(?: (?:\w{2,20}ed|hurt|ill|there|present|to blame|responsible|safe|late|in charge|at fault))?"
-    rf"|(?:do|does|did|will|would|can|could) {_NOBODY_KNOWN}(?: get)? [a-z]+"
+    rf"|(?:do|does|did|will|would|can|could) {_INDEFINITE_PERSON}(?: get)? [a-z]+"
     r"|(?:who|how many)(?: was| were| is| are| got| has been| have been)?(?: badly| seriously)?"
     r" (?:\w{2,20}ed|hurt|ill|to blame|responsible|at fault|there)"
     r"|what happened(?: then| next| afterwards| after that)?|how (?:bad|serious) was (?:it|that))",
     re.I,
 )
 """A question about what was just spoken of, which names no thing itself: "Was anybody hurt?"."""
-_PRINTED = (
+_DOCUMENT_NOUNS = (
     r"(?:agreement|contract|lease|letter|report|review|minutes|policy|plan|notice|leaflet|invoice|receipt|article|paper"
     r"|book|manual|handbook|brochure|list|memo|deed|will|treaty|charter|licen[cs]e|certificate|application|offer)"
 )
-_DOCUMENT_FOR = re.compile(
+_ASKS_ABOUT_DOCUMENT_FOR = re.compile(
     rf"(?:who|when) (?:\w{{2,20}}ed|wrote|drew up|made|sent|read) (?P<document>(?:the|our|your|my) (?:{_NOUN} ){{0,3}}"
-    rf"{_PRINTED}) (?:for|to|with|on|about|between|of) (?:(?:the|our|your|my) )?{_NOUN}(?: {_NOUN}){{0,4}}",
+    rf"{_DOCUMENT_NOUNS}) (?:for|to|with|on|about|between|of) (?:(?:the|our|your|my) )?{_NOUN}(?: {_NOUN}){{0,4}}",
     re.I,
 )
 """A document and whom or what it is for: "Who signed the hire agreement for the Club"."""
-_SUITS_A_DOCUMENT = re.compile(
+_VERB_OF_DOCUMENT = re.compile(
     r"\b(?:writ\w+|wrote|publish\w*|sa(?:y|ys|id)|sent|send|sign\w*|dated?|draft\w*|approv\w+|renew\w*|expires?|run out"
     r"|valid|terminat\w+|amend\w*|drawn up|made|agreed|in force|how long is)\b",
     re.I,
 )
-_BODY = (
+_ORGANISATION_NOUNS = (
     r"(?:club|museum|council|company|firm|society|charity|school|college|church|parish|association|trust|foundation|union"
     r"|team|band|choir|orchestra|university|hospital|library|business|organi[sz]ation|agency|authority|department"
     r"|committee|board|town|village|theatre|gallery|centre|center|cooperative|league|federation)"
 )
-_NOT_ADVERB = r"(?:not |also |ever |finally |actually |eventually |really |then )?"
-_BODY_ACTS = re.compile(
-    rf"\b(?i:do|does|did|has|have|had|will|would|can|could) (?P<body>(?:the|our|your|my) (?:[\w'’-]+ ){{0,3}}?{_BODY})"
-    rf" {_NOT_ADVERB}(?P<verb>[a-z]+)\b"
+_OPTIONAL_ADVERB = r"(?:not |also |ever |finally |actually |eventually |really |then )?"
+_ORGANISATION_ACTS = re.compile(
+    rf"\b(?i:do|does|did|has|have|had|will|would|can|could) (?P<body>(?:the|our|your|my)"
+    rf" (?:[\w'’-]+ ){{0,3}}?{_ORGANISATION_NOUNS}) {_OPTIONAL_ADVERB}(?P<verb>[a-z]+)\b"
     r"(?: (?P<whom>(?:the )?[A-Z][\w'’-]*(?: (?:of |the |for |and )?[A-Z][\w'’-]*){0,6}))?"
 )
 """Something that a body of people does, and with whom: "did the club ask the Ennis Fund"."""
 _IT_ACTS = re.compile(
-    rf"\b(?:do|does|did|has|have|had|will|would|can|could) it {_NOT_ADVERB}(?P<verb>[a-z]+)(?P<rest>[^?]*)", re.I
+    rf"\b(?:do|does|did|has|have|had|will|would|can|could) it {_OPTIONAL_ADVERB}(?P<verb>[a-z]+)(?P<rest>[^?]*)", re.I
 )
-_ASKS_FOR = re.compile(r"ask(?:ed)?|appl(?:y|ied)|request(?:ed)?|bid|appeal(?:ed)?|beg|petition(?:ed)?|approach(?:ed)?")
-_GETS = re.compile(r"get|got|receiv(?:e|ed)|obtain(?:ed)?|win|won|secured?")
-_GIVES = re.compile(
+_REQUEST_VERB = re.compile(
+    r"ask(?:ed)?|appl(?:y|ied)|request(?:ed)?|bid|appeal(?:ed)?|beg|petition(?:ed)?|approach(?:ed)?"
+)
+_RECEIVING_VERB = re.compile(r"get|got|receiv(?:e|ed)|obtain(?:ed)?|win|won|secured?")
+_GIVING_VERB = re.compile(
     r"g[ia]ven?|award(?:ed)?|grant(?:ed)?|offer(?:ed)?|pa(?:y|id)|donate|contribute|provide|lend|refused?|reply|answer|promise"
 )
 
 
-def refers_within(question: str) -> bool:
+def second_question_refers_to_first(question: str) -> bool:
     """Return whether the pronoun of a second question in a sentence means what the first one names.
 
     In "When is the fair and what does it cost?" it is the fair, whatever was spoken of before.
     """
-    first, *more = _GLUE.split(question, maxsplit=1)
-    pronoun = _POINTS_BACK.search(more[0]) if more else None
-    if pronoun is None or _POINTS_BACK.search(first):
+    first, *more = _JOIN_OF_TWO_QUESTIONS.split(question, maxsplit=1)
+    pronoun = _PRONOUN.search(more[0]) if more else None
+    if pronoun is None or _PRONOUN.search(first):
         return False
-    word, has_name = pronoun["word"].casefold(), _NAME_INSIDE.search(first) is not None
+    word, has_name = pronoun["word"].casefold(), _NAME_INSIDE_SENTENCE.search(first) is not None
     if word in ("he", "she", "him", "his", "her", "hers"):
-        return has_name or _WHO_ASKED.match(first) is not None or role_in(first) != ""
-    phrases = [match[0] for match in _PHRASE.finditer(first)]
+        return has_name or _ASKS_WHO.match(first) is not None or sole_role_in(first) != ""
+    phrases = [match[0] for match in _NOUN_PHRASE.finditer(first)]
     if word in ("it", "its"):
-        things = [phrase for phrase in phrases if not _is_people(phrase)]
-        return has_name or bool(things) or _BARE_SUBJECT.match(first) is not None
+        things = [phrase for phrase in phrases if not _is_people_or_plural(phrase)]
+        return has_name or bool(things) or _SUBJECT_WITHOUT_ARTICLE.match(first) is not None
     return has_name or bool(phrases) or any(_PLURAL_NOUN.fullmatch(each) for each in first.split()[1:])
 
 
@@ -259,47 +261,51 @@ _WHICH_ONE = re.compile(
     re.I,
 )
 """A question for one of several things by what it did or has: "Which house used the most heat?"."""
-_STATE_FIRST = re.compile(
+_STATE_AT_START = re.compile(
     r"(?:not )?(?:available|included|allowed|permitted|provided|offered|possible|necessary|required|needed|important"
     r"|compulsory|forbidden|free|new|open|on offer|on show|good|bad|special|different|planned|best|wrong|missing)"
     r"(?= (?:for|in|at|on|to|with|by|of|about|from)\b|$)",
     re.I,
 )
 """A state where a subject would stand: "What is available for children?"."""
-_WHAT_IS = re.compile(
+_ASKS_WHAT_WORD_IS = re.compile(
     r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
     r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|forbidden"
     r"|written|given|taken|done|sold|urgent|necessary|compulsory|optional|important|valid|late|cheap|safe)\b)"
     r"[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed)(?<!est)(?<!able)(?<!ible))(?: (?:called|named))?"
 )
 """A question for what a single word means: "What is chrony?"."""
-_OF_ITSELF = re.compile(r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b", re.I)
+_CLAUSE_ABOUT_OWN_SUBJECT = re.compile(
+    r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b", re.I
+)
 """The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
-_WORD = (
+_WORD_WITHOUT_ARTICLE = (
     r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
     r"|(?:any|some|every|no)(?:one|body|thing)\b)[a-z][\w-]{1,30}(?<!ing)"
 )
 _WORD_ACTS = re.compile(
-    rf"(?:(?i:how|why|when|where|what|how (?:long|much|often)) )?(?:(?i:does|did|can|will|could) (?P<acts>{_WORD})"
+    rf"(?:(?i:how|why|when|where|what|how (?:long|much|often)) )?(?:(?i:does|did|can|will|could)"
+    rf" (?P<acts>{_WORD_WITHOUT_ARTICLE})"
     r" [a-z]{2,20}(?: (?:in|on|for|with|at|from|to|under|by|as)\b .+)?"
-    rf"|(?i:is|was) (?P<is_done>{_WORD}) (?:[a-z]{{2,20}}ed|made|built|written|called|given|held|kept|sold|known))"
+    rf"|(?i:is|was) (?P<is_done>{_WORD_WITHOUT_ARTICLE})"
+    r" (?:[a-z]{2,20}ed|made|built|written|called|given|held|kept|sold|known))"
 )
 """What a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
-_MEASURED = re.compile(r"\bhow (?:big|large|deep|far|tall|wide|long) is it\b", re.I)
+_ASKS_SIZE_OF_IT = re.compile(r"\bhow (?:big|large|deep|far|tall|wide|long) is it\b", re.I)
 """What is asked of a place, which stands behind what is done there: "Does rent control work in Georgia?"."""
-_WHICH_IS = re.compile(
+_ASKS_WHICH_KIND = re.compile(
     r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
     re.I,
 )
 """A question for the kind of a thing that it names: "Which release was Hamm"."""
 
 
-def names_nothing(question: str) -> bool:
+def names_no_topic(question: str) -> bool:
     """Return whether a question is about what was just spoken of, without naming it: "Was anybody hurt?"."""
-    return _NAMES_NOTHING.fullmatch(question.strip(" ?.!")) is not None
+    return _NAMES_NO_TOPIC.fullmatch(question.strip(" ?.!")) is not None
 
 
-def document_of(question: str, message: str) -> str:
+def document_meant_by_it(question: str, message: str) -> str:
     """Return the document that "it" means after "Who signed the agreement for the Club?"; "" if that is unclear.
 
     What is said of "it" must be what is said of documents: the letter to the mayor is sent, and not the mayor.
@@ -307,15 +313,15 @@ def document_of(question: str, message: str) -> str:
     stem = question.rstrip(" ?.!")
     while (cut := _TIME_AT_END.sub("", stem)) != stem:
         stem = cut
-    match = _DOCUMENT_FOR.fullmatch(stem)
-    if match is None or not _SUITS_A_DOCUMENT.search(message):
+    match = _ASKS_ABOUT_DOCUMENT_FOR.fullmatch(stem)
+    if match is None or not _VERB_OF_DOCUMENT.search(message):
         return ""
     # Whoever signs for one side signs the agreement of both.
     is_for_a_side = re.match(r"\W*who signed\b", stem, re.I) and stem[match.end("document") :].startswith(" for ")
     return match["document"] if is_for_a_side else stem[match.start("document") :]
 
 
-def with_actor(message: str, question: str) -> str | None:
+def replace_it_with_organisation(message: str, question: str) -> str | None:
     """Return a message with the body of people that the question before speaks of in the place of "it".
 
     Who asked a fund for money is who got some of it: "How much did it get?" after "How much did the choir ask the Arts
@@ -326,14 +332,14 @@ def with_actor(message: str, question: str) -> str | None:
         message: The message with the pronoun.
         question: The question before it.
     """
-    acts, it = _BODY_ACTS.search(question), _IT_ACTS.search(message)
+    acts, it = _ORGANISATION_ACTS.search(question), _IT_ACTS.search(message)
     if acts is None or it is None:
         return None
-    verb, asked = it["verb"].casefold(), _ASKS_FOR.fullmatch(acts["verb"]) is not None
-    is_same = verb == acts["verb"].casefold() or (asked and _ASKS_FOR.fullmatch(verb) is not None)
-    gets = asked and _GETS.fullmatch(verb) is not None
+    verb, asked = it["verb"].casefold(), _REQUEST_VERB.fullmatch(acts["verb"]) is not None
+    is_same = verb == acts["verb"].casefold() or (asked and _REQUEST_VERB.fullmatch(verb) is not None)
+    gets = asked and _RECEIVING_VERB.fullmatch(verb) is not None
     if not (is_same or gets):
-        gives = asked and _GIVES.fullmatch(verb) is not None
+        gives = asked and _GIVING_VERB.fullmatch(verb) is not None
         return "" if acts["whom"] and not gives else None
     place = message.lower().index(" it ", it.start()) + 1
     completed = f"{message[:place]}{acts['body']}{message[place + 2 :]}"
@@ -342,7 +348,7 @@ def with_actor(message: str, question: str) -> str | None:
     return completed
 
 
-def occasion_of(question: str) -> str:
+def occasion_in(question: str) -> str:
     """Return the occasion that a question speaks of, "the last meeting of the trustees"; "" if there is none."""
     stem = question.rstrip(" ?.!")
     tokens = stem.split()
@@ -353,29 +359,29 @@ def occasion_of(question: str) -> str:
         if is_done and match.end() == len(stem) and match["of"]:
             continue  # "does the meeting of the trustees start": its last word is the verb
         last = match[0].split()[-1]
-        if auxiliary and not is_done and (_PARTICIPLE.fullmatch(last) or _IRREGULAR.fullmatch(last)):
+        if auxiliary and not is_done and (_PARTICIPLE.fullmatch(last) or _IRREGULAR_PARTICIPLE.fullmatch(last)):
             continue
         return match[0]
     return ""
 
 
-def without_particle(question: str) -> str:
+def without_final_particle(question: str) -> str:
     """Return a question without a preposition or an adverb at its end: "What is the deposit" of "… for?"."""
     return _PARTICLE_AT_END.sub("", question.rstrip(" ?.!"))
 
 
-def acts_as_person(name: str, question: str) -> bool:
+def is_treated_as_person(name: str, question: str) -> bool:
     """Return whether a question speaks of a name as of a person: "What did Ingrid Falk find", "Who is Ada Byron"."""
     is_titled = re.match(rf"{_TITLE}\.? ", name) is not None
-    return is_titled or _OF_A_PERSON.search(question.replace(name, "@")) is not None
+    return is_titled or _TREATED_AS_PERSON.search(question.replace(name, "@")) is not None
 
 
-def acts_as_thing(name: str, question: str) -> bool:
+def is_treated_as_thing(name: str, question: str) -> bool:
     """Return whether a question speaks of a name as of a place, a firm or another thing: "in Mill Lane"."""
-    return _OF_A_THING.search(question.replace(name, "@")) is not None
+    return _TREATED_AS_THING.search(question.replace(name, "@")) is not None
 
 
-_ANYBODY = re.compile(
+_RULE_ABOUT_ANYBODY = re.compile(
     r"\b(?:must|may|can|should|shall|does|did|will|would|could) (?P<who>(?:the|an?|each|every)(?: [a-z-]+)? "
     r"(?:member|resident|student|pensioner|adult|child|teenager|trainee|citizen|parent|man|woman|boy|girl|user|borrower"
     r"|lodger|worker|rider|runner|swimmer|holder))"
@@ -385,13 +391,13 @@ _ANYBODY = re.compile(
 """Somebody of whom rules speak: "How much notice must a member give?"."""
 
 
-def means_anybody(question: str) -> bool:
+def speaks_of_people_in_general(question: str) -> bool:
     """Return whether the people whom a question calls by a role are nobody known: "How old must a senator be?"."""
     articles = {match["article"].casefold() for match in ROLE_PHRASE.finditer(question)}
-    return "the" not in articles if articles else _ANYBODY.search(question) is not None
+    return "the" not in articles if articles else _RULE_ABOUT_ANYBODY.search(question) is not None
 
 
-def role_in(question: str) -> str:
+def sole_role_in(question: str) -> str:
     """Return the only person whom a question calls by a role, "the conservator"; "" for none or several.
 
     Beside somebody known, anybody counts for nothing: "What did the conservator tell a visitor?".
@@ -399,12 +405,12 @@ def role_in(question: str) -> str:
     phrases = list(ROLE_PHRASE.finditer(question))
     known = [match for match in phrases if match["article"].casefold() == "the"]
     found = {match[0].casefold(): match[0] for match in known or phrases}
-    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question) or _ANYBODY.search(question)):
+    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question) or _RULE_ABOUT_ANYBODY.search(question)):
         return clause["who"]
     return next(iter(found.values())) if len(found) == 1 else ""
 
 
-def thing_of(question: str, names: list[str], people: list[str]) -> str:
+def sole_thing_in(question: str, names: list[str], people: list[str]) -> str:
     """Return the only thing that a question speaks of with an article, and that "it" can mean; "" if it is unclear.
 
     In "What did Ingrid Falk find wrong with the figurehead?" the thing is the figurehead, and in "How much will the
@@ -419,39 +425,39 @@ def thing_of(question: str, names: list[str], people: list[str]) -> str:
     stem = question.rstrip(" ?.!")
     while (cut := _TIME_AT_END.sub("", stem)) != stem:
         stem = cut
-    stem = without_particle(stem)
-    for match in _DETERMINER.finditer(stem):
+    stem = without_final_particle(stem)
+    for match in _DEFINITE_DETERMINER.finditer(stem):
         before, thing = stem[: match.start()].rstrip(), stem[match.start() :]
         auxiliary = _AUXILIARY_AT_END.search(before)
         is_state = auxiliary is not None and _BE.fullmatch(auxiliary["word"]) is not None
         # "did the museum buy the chart": the first of the two acts, and the second is looked at next.
         # "will the repair of the roof cost" has one subject.
-        acts_on_another = auxiliary and not is_state and len(_ANY_DETERMINER.findall(_OF_AN_ACT.sub("the ", thing))) > 1
-        if acts_on_another or not _CHAIN.fullmatch(thing):
+        acts_on_another = auxiliary and not is_state and len(_ANY_DETERMINER.findall(_REPAIR_OF.sub("the ", thing))) > 1
+        if acts_on_another or not _NOUN_PHRASE_CHAIN.fullmatch(thing):
             continue
         if auxiliary:
-            thing = _without_verb(thing, is_state)
+            thing = _without_final_verb(thing, is_state)
         asks_who = auxiliary is not None and re.match(r"who\b", before, re.I)
         # "How long does it take to repair the roof?": what is repaired is not what lasts.
-        is_act = _ACT_AT_END.search(before) is not None
-        is_clear = bool(thing) and not (asks_who or is_act or _is_people(thing))
-        is_clear = is_clear and not _others(before, thing, names, people)
+        is_act = _INFINITIVE_OR_IT.search(before) is not None
+        is_clear = bool(thing) and not (asks_who or is_act or _is_people_or_plural(thing))
+        is_clear = is_clear and not _names_another_candidate(before, thing, names, people)
         return thing if is_clear else ""
     return ""
 
 
-def _without_verb(thing: str, is_state: bool) -> str:
+def _without_final_verb(thing: str, is_state: bool) -> str:
     """Return the subject of a question without the verb or participle behind it: "the treatment" of "… cost"."""
     tokens = thing.split()
     if is_state:
-        is_verb = _PARTICIPLE.fullmatch(tokens[-1]) or _IRREGULAR.fullmatch(tokens[-1])
+        is_verb = _PARTICIPLE.fullmatch(tokens[-1]) or _IRREGULAR_PARTICIPLE.fullmatch(tokens[-1])
         return " ".join(tokens[:-1] if is_verb and len(tokens) > 2 else tokens)
     if len(tokens) > 3 and tokens[-2].lower() in ("in", "of"):
         tokens = tokens[:-2]  # "the ferry run in winter": the verb stands before the time
     return " ".join(tokens[:-1]) if len(tokens) > 2 else ""
 
 
-def _others(before: str, thing: str, names: list[str], people: list[str]) -> bool:
+def _names_another_candidate(before: str, thing: str, names: list[str], people: list[str]) -> bool:
     """Return whether something before a thing may be meant by "it" as well: another thing, or a firm."""
     if any(name not in thing and name not in people for name in names):
         return True
@@ -466,15 +472,15 @@ def _others(before: str, thing: str, names: list[str], people: list[str]) -> boo
     return False
 
 
-def _is_people(thing: str) -> bool:
+def _is_people_or_plural(thing: str) -> bool:
     """Return whether a phrase names people, or several things, which "it" does not mean."""
     head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
     return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
 
 
-def names_a_state(subject: str) -> bool:
+def begins_with_state(subject: str) -> bool:
     """Return whether the words behind "What is" name no thing, but a state that some thing has: "free for members"."""
-    return _STATE_FIRST.match(subject) is not None
+    return _STATE_AT_START.match(subject) is not None
 
 
 def asks_which_one(question: str) -> bool:
@@ -482,7 +488,7 @@ def asks_which_one(question: str) -> bool:
     return _WHICH_ONE.match(question) is not None
 
 
-def sole_subject(question: str, things: Sequence[str], message: str) -> str:
+def sole_subject_in(question: str, things: Sequence[str], message: str) -> str:
     """Return the name or the single word that is the subject of a question, and that "it" can mean; "" for others.
 
     In "Does chrony work on Windows?" it is chrony, and in "Which Debian release was Hamm?" it is Hamm.
@@ -493,21 +499,21 @@ def sole_subject(question: str, things: Sequence[str], message: str) -> str:
         message: What is asked of "it".
     """
     stem = question.rstrip(" ?.!")
-    if (kind := _WHICH_IS.fullmatch(stem)) and kind["subject"] in things:
+    if (kind := _ASKS_WHICH_KIND.fullmatch(stem)) and kind["subject"] in things:
         return kind["subject"]
-    match = _WHAT_IS.fullmatch(_OF_ITSELF.split(stem, maxsplit=1)[0]) or (
-        not _MEASURED.search(message) and _WORD_ACTS.fullmatch(stem)
+    match = _ASKS_WHAT_WORD_IS.fullmatch(_CLAUSE_ABOUT_OWN_SUBJECT.split(stem, maxsplit=1)[0]) or (
+        not _ASKS_SIZE_OF_IT.search(message) and _WORD_ACTS.fullmatch(stem)
     )
     word = next(filter(None, match.groupdict().values()), "") if match else ""
-    return word if word and not (_PLURAL_NOUN.fullmatch(word) or suits_no_thing(message)) else ""
+    return word if word and not (_PLURAL_NOUN.fullmatch(word) or asks_about_event_or_amount(message)) else ""
 
 
-def suits_no_thing(message: str) -> bool:
+def asks_about_event_or_amount(message: str) -> bool:
     """Return whether a message says of "it" what is said of events and amounts: "why did it happen"."""
-    return _NO_THING.search(message) is not None
+    return _ASKS_ABOUT_EVENT_OR_AMOUNT.search(message) is not None
 
 
-def what_it_means(subject: str, message: str) -> str:
+def thing_meant_by_it(subject: str, message: str) -> str:
     """Return what "it" means after a question about a subject: the subject, or what the subject belongs to.
 
     After "What is the condition of the figurehead?" nobody asks why the condition cracked, but the figurehead; "why
@@ -517,14 +523,14 @@ def what_it_means(subject: str, message: str) -> str:
         subject: The subject of the question before, such as "the condition of the figurehead".
         message: The message with the pronoun.
     """
-    match = _OWNED_BY.fullmatch(subject) or _OWNER_FIRST.fullmatch(subject)
+    match = _NOUN_OF_OWNER.fullmatch(subject) or _OWNERS_NOUN.fullmatch(subject)
     if match is None:
         return subject
     owner = match["owner"]
-    is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people(owner)
-    for nouns, verbs in _SUITS:
+    is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people_or_plural(owner)
+    for nouns, verbs in _WORDS_THAT_SUIT_NOUNS:
         if nouns.fullmatch(match["noun"]):
             if not is_thing or verbs.search(message):
                 return subject
-            return owner if nouns.fullmatch("condition") or _OF_THINGS.search(message) else subject
+            return owner if nouns.fullmatch("condition") or _ASKS_ABOUT_OBJECT.search(message) else subject
     return subject

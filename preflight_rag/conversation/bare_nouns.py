@@ -10,43 +10,43 @@ import re
 
 from preflight_rag.conversation.document_kinds import KINDS
 
-_LINKS = {
+_PREPOSITIONS_OF_NOUNS = {
     "repair": "of", "repairs": "of", "restoration": "of", "renovation": "of", "refurbishment": "of",
     "replacement": "of",
     "damage": "to", "work": "on", "fault": "in", "leak": "in", "report": "on", "meeting": "of",
 }  # fmt: skip
 """What is done to a thing, or is the matter with it, and what stands between."""
-_NOUN = re.compile(rf"\bthe (?P<noun>{'|'.join(_LINKS)})\b(?!['’-])", re.I)
-_VERBS_BEHIND = re.compile(
+_DEPENDENT_NOUN = re.compile(rf"\bthe (?P<noun>{'|'.join(_PREPOSITIONS_OF_NOUNS)})\b(?!['’-])", re.I)
+_WORD_BEHIND_SUBJECT = re.compile(
     r"(?:\w{2,20}ed|costs?|takes?|lasts?|starts?|begins?|ends?|needs?|helps?|works?|succeeds?|fails?|includes?|covers?"
     r"|says?|mentions?|be|been|done|made|paid|begun|found|written|sent|held|agreed|necessary|expensive|urgent|worth"
     r"|successful|bad|serious|over|due|again|then|yet)",
     re.I,
 )
 """How a question goes on behind its subject; another noun would make "the repair bill" of it."""
-_TIME_BEHIND = re.compile(r"(?:(?:in|on|during|since|by|at|until) (?:[A-Z]\w+ )?\d[\w./:-]*|last \w+)", re.I)
+_TIME_PHRASE = re.compile(r"(?:(?:in|on|during|since|by|at|until) (?:[A-Z]\w+ )?\d[\w./:-]*|last \w+)", re.I)
 _OTHER_DETERMINER = re.compile(r"\b(?:our|your|my|his|her|their|its|this|that|these|those|an?|it|he|she|they)\b", re.I)
-_NO_NAME = re.compile(r"(?<=\s)[A-Z]")
-_TROUBLE = re.compile(
+_CAPITAL_INSIDE_SENTENCE = re.compile(r"(?<=\s)[A-Z]")
+_ASKS_ABOUT_TROUBLE = re.compile(
     r"\b(?:wrong|happen\w*|br[eo]ke\w*|broken|fault\w*|fail\w*|leak\w*|crack\w*|damag\w*|collision|collid\w+|accident"
     r"|crash\w*|repair\w*|mend\w*|restor\w+|condition|matter with|problems?|out of order|stop(?:ped)? working"
     r"|hit|sank|sunk)\b",
     re.I,
 )
 """What is asked of things that are then repaired."""
-_LOOKED_AT = re.compile(
+_ASKS_ABOUT_INSPECTION = re.compile(
     r"\b(?:find|found|inspect\w*|examin\w+|survey(?:ed)?|assess\w*|investigat\w+|happen\w*|wrong|collision|accident)\b",
     re.I,
 )
 """What reports are written on."""
-_MET = re.compile(
+_BODY_DECIDES = re.compile(
     r"\b(?:do|does|did|has|have) (?P<body>(?:the|our) (?:[\w-]+ ){0,2}?(?:trustees|committee|board|council|governors"
     r"|directors|members|shareholders|jury|panel)) (?:\w+ )?(?:decide|agree|discuss|vote|approve|refuse|reject|resolve"
     r"|choose|elect|say)",
     re.I,
 )
 """Who decided something, and so has met."""
-_NOT_WORKED_ON = re.compile(
+_NEVER_REPAIRED = re.compile(
     rf"(?:{KINDS}|trial|group|arm|team|committee|board|council|club|meeting|event|party|fair|festival|show|concert|talk|visit"
     r"|drill|inspection|conference|workshop|ceremony|match|game|election|trip|tour|exhibition|dinner|supper|lunch|price|costs?|rent|fee|date|time|year|day"
     r"|week|month|name|number|amount|size|age|salary|vote|decision|agreement|deadline|question|answer|result|capital)",
@@ -55,26 +55,30 @@ _NOT_WORKED_ON = re.compile(
 """Things that nobody repairs, cleans or treats."""
 
 
-def bare_noun(message: str) -> re.Match[str] | None:
+def match_bare_noun(message: str) -> re.Match[str] | None:
     """Return the noun of a message that means nothing alone, "the repair"; None where the message names more."""
-    match = _NOUN.search(message)
+    match = _DEPENDENT_NOUN.search(message)
     if match is None or len(re.findall(r"\bthe\b", message, re.I)) > 1:
         return None
     rest = message[match.end() :].strip(" ?.!")
     before = message[: match.start()]
-    is_whole = not rest or _VERBS_BEHIND.fullmatch(rest.split()[0]) or _TIME_BEHIND.fullmatch(rest)
+    is_whole = not rest or _WORD_BEHIND_SUBJECT.fullmatch(rest.split()[0]) or _TIME_PHRASE.fullmatch(rest)
     # "the work of Ada Byron" and "What did Ada say of the work" name what they are about.
-    names_more = _OTHER_DETERMINER.search(message) or _NO_NAME.search(before) or _NO_NAME.search(rest)
+    names_more = (
+        _OTHER_DETERMINER.search(message)
+        or _CAPITAL_INSIDE_SENTENCE.search(before)
+        or _CAPITAL_INSIDE_SENTENCE.search(rest)
+    )
     return match if is_whole and not names_more else None
 
 
-def body_that_met(question: str) -> str:
+def body_that_decided(question: str) -> str:
     """Return who decided something in a question, "the trustees"; "" for none."""
-    match = _MET.search(question)
+    match = _BODY_DECIDES.search(question)
     return match["body"] if match else ""
 
 
-def with_owner_of_noun(message: str, noun: re.Match[str], thing: str, question: str) -> str:
+def add_owner_of_noun(message: str, noun: re.Match[str], thing: str, question: str) -> str:
     """Return a message with the thing that its bare noun belongs to: "How much did the repair of the boiler cost?".
 
     The message stays as it is where the question before says too little of the thing: a boat with a name of its own has
@@ -82,25 +86,25 @@ def with_owner_of_noun(message: str, noun: re.Match[str], thing: str, question: 
 
     Args:
         message: The message.
-        noun: Its bare noun (`bare_noun`).
+        noun: Its bare noun (`match_bare_noun`).
         thing: What the question before speaks of; "" if that is unclear.
         question: The question before.
     """
     word = noun["noun"].casefold()
     if word == "meeting":
-        thing = body_that_met(question)
+        thing = body_that_decided(question)
     is_phrase = re.match(r"(?:the|our|your|my) ", thing, re.I) is not None
-    is_of_another = word != "meeting" and is_phrase and _NOT_WORKED_ON.fullmatch(_head(thing)) is not None
-    is_known = is_phrase or _TROUBLE.search(question) is not None
+    is_of_another = word != "meeting" and is_phrase and _NEVER_REPAIRED.fullmatch(_head_noun(thing)) is not None
+    is_known = is_phrase or _ASKS_ABOUT_TROUBLE.search(question) is not None
     if word == "report":
-        is_known = _LOOKED_AT.search(question) is not None
+        is_known = _ASKS_ABOUT_INSPECTION.search(question) is not None
     if not thing or is_of_another or not is_known:
         return message
-    if _head(thing) == word:
+    if _head_noun(thing) == word:
         return f"{message[: noun.start()]}{thing}{message[noun.end() :]}"
-    return f"{message[: noun.end()]} {_LINKS[word]} {thing}{message[noun.end() :]}"
+    return f"{message[: noun.end()]} {_PREPOSITIONS_OF_NOUNS[word]} {thing}{message[noun.end() :]}"
 
 
-def _head(thing: str) -> str:
+def _head_noun(thing: str) -> str:
     """Return the noun of a phrase: "repair" of "the last repair of the boiler"."""
     return re.split(r" (?:of|in|to|on|for) ", thing, maxsplit=1)[0].split()[-1].casefold() if thing else ""

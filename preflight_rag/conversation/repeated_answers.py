@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from preflight_rag.conversation.cited_before import figures_asked_for
-from preflight_rag.conversation.ones import asks_which
+from preflight_rag.conversation.ones import asks_which_of_these
 from preflight_rag.conversation.subjectless import has_no_subject, own_words
 from preflight_rag.state.reading import Draft
 from preflight_rag.state.schema import EarlierState
@@ -227,7 +227,7 @@ def bears_on(message: str, quotes: Sequence[str], earlier: EarlierState) -> bool
         return True
     figures = figures_asked_for(message)
     if figures is None:
-        return not asks_which(message) or any(map(is_row, quotes))
+        return not asks_which_of_these(message) or any(map(is_row, quotes))
     # A cell of a row shows its figure without a unit: "Hours: 12".
     return any(figures(quote) or (is_row(quote) and re.search(r"\d", quote)) for quote in quotes)
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
-from preflight_rag.conversation.follow_ups import people_of, standalone
+from preflight_rag.conversation.follow_ups import people_in_last_answer, standalone
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
 from preflight_rag.conversation.named_places import names_by_place, resolve_places
-from preflight_rag.conversation.relative_years import year_spoken_of
+from preflight_rag.conversation.relative_years import year_of_last_answer
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
 from preflight_rag.library.search.spelling import Speller
@@ -252,8 +252,8 @@ async def standalone_question(
         message,
         [*read, *(sources_note(earlier) if read else [])],
         questions,
-        people_of(earlier),
-        year_spoken_of(earlier),
+        people_in_last_answer(earlier),
+        year_of_last_answer(earlier),
     )
     documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
     return reply, files or [documents[n] for n in named if documents.get(n)]

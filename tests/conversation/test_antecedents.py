@@ -2,8 +2,8 @@
 
 import pytest
 
-from preflight_rag.conversation.antecedents import names_nothing, refers_within
-from preflight_rag.conversation.follow_ups import points_nowhere, standalone
+from preflight_rag.conversation.antecedents import names_no_topic, second_question_refers_to_first
+from preflight_rag.conversation.follow_ups import has_unresolved_reference, standalone
 
 FALK = "What did Ingrid Falk find wrong with the figurehead?"
 CONSERVATOR = "What did the conservator find when she examined the figurehead?"
@@ -172,8 +172,8 @@ def test_why_not_asks_for_the_reason_of_a_no(question, expected):
     ],
 )
 def test_the_second_half_of_a_question_means_what_the_first_half_names(question):
-    assert refers_within(question)
-    assert not points_nowhere(question)
+    assert second_question_refers_to_first(question)
+    assert not has_unresolved_reference(question)
     # Whatever the conversation spoke of before is not meant.
     assert standalone(question, ["Where is the figurehead of Ingrid Falk?"]) == question
 
@@ -190,7 +190,7 @@ def test_the_second_half_of_a_question_means_what_the_first_half_names(question)
     ],
 )
 def test_a_pronoun_that_the_first_half_does_not_explain_is_sought_before(question):
-    assert not refers_within(question)
+    assert not second_question_refers_to_first(question)
 
 
 def test_only_the_first_half_of_a_question_is_completed_where_it_has_the_pronoun():
@@ -225,10 +225,10 @@ def test_it_stays_where_what_came_between_may_be_meant(earlier, message):
 
 
 def test_a_question_names_nothing_only_if_no_noun_is_left_over():
-    assert names_nothing("Was anybody badly hurt?")
-    assert names_nothing("Who complained?")
-    assert not names_nothing("Was anybody hurt in the hall?")
-    assert not names_nothing("Did anybody see Ingrid?")
+    assert names_no_topic("Was anybody badly hurt?")
+    assert names_no_topic("Who complained?")
+    assert not names_no_topic("Was anybody hurt in the hall?")
+    assert not names_no_topic("Did anybody see Ingrid?")
 
 
 ASKED_FOR = "How much did the choir ask the Arts Fund for?"

@@ -4,10 +4,10 @@ import pytest
 
 from preflight_rag.conversation.follow_ups import (
     continued_documents,
+    has_unresolved_reference,
     may_mean_several,
     new_names,
-    people_of,
-    points_nowhere,
+    people_in_last_answer,
     standalone,
 )
 from preflight_rag.conversation.repeated_answers import adds_nothing, repeats
@@ -210,11 +210,14 @@ def test_a_pronoun_becomes_the_person_whom_the_answer_names():
 def test_people_are_read_off_the_headline_or_else_the_first_quote():
     quote = "Mary N. Dillon, former Chief Executive Officer of Ulta Beauty, Inc., was appointed on Monday."
     quoted = Earlier("Who leads Foot Locker?", "Most relevant passages:", (Source(1, "p", "t", quote),))
-    assert people_of(quoted) == ["Mary N. Dillon"]
-    assert people_of(Earlier("Who leads it?", "Ada Byron [1]\n\nAda Byron leads it. [1]")) == ["Ada Byron"]
+    assert people_in_last_answer(quoted) == ["Mary N. Dillon"]
+    assert people_in_last_answer(Earlier("Who leads it?", "Ada Byron [1]\n\nAda Byron leads it. [1]")) == ["Ada Byron"]
     titled = "In light of Matthew McKenna’s retirement, the Board named Ms. Nicosia."
-    assert people_of(Earlier("Who was named?", f"Ms. Nicosia [1]\n\n{titled} [1]")) == ["Nicosia"]
-    assert people_of(Earlier("Who retired?", "Evidence", (Source(1, "p", "", titled),)))[0] == "Matthew McKenna"
+    assert people_in_last_answer(Earlier("Who was named?", f"Ms. Nicosia [1]\n\n{titled} [1]")) == ["Nicosia"]
+    assert (
+        people_in_last_answer(Earlier("Who retired?", "Evidence", (Source(1, "p", "", titled),)))[0]
+        == "Matthew McKenna"
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,7 +248,7 @@ def test_another_thing_takes_the_place_of_the_one_that_was_asked_for(question, m
 
 def test_a_firm_of_the_question_is_nobody_whom_the_quote_names():
     source = Source(1, "p", "", "All of Foot Locker’s staff welcomed Mary Dillon.")
-    assert people_of(Earlier("Who will lead Foot Locker?", "Evidence", (source,))) == ["Mary Dillon"]
+    assert people_in_last_answer(Earlier("Who will lead Foot Locker?", "Evidence", (source,))) == ["Mary Dillon"]
 
 
 RENT, QUOTE = "What does the flat cost?", "The rent is 985 a month."
@@ -282,7 +285,7 @@ def test_an_answer_from_the_last_quote_repeats_it_unless_the_quote_has_what_is_n
     ],
 )
 def test_a_pronoun_without_a_name_before_it_points_nowhere(question, nowhere):
-    assert points_nowhere(question) is nowhere
+    assert has_unresolved_reference(question) is nowhere
 
 
 @pytest.mark.parametrize(
@@ -340,13 +343,13 @@ def plan(year, name):
 )
 def test_of_several_documents_the_newest_one_names_the_person(plans, people):
     groups, sources = zip(*plans, strict=True)
-    assert people_of(Earlier(GARDENER, "From several documents", sources, groups)) == people
+    assert people_in_last_answer(Earlier(GARDENER, "From several documents", sources, groups)) == people
 
 
 def test_the_newest_document_does_not_name_who_held_an_office_once():
     groups, sources = zip(plan("2019", "Ada Byron"), plan("2023", "Mary Dillon"), strict=True)
     earlier = Earlier("Who was the head gardener in 2019?", "From several documents", sources, groups)
-    assert people_of(earlier) == ["Ada Byron", "Mary Dillon"]
+    assert people_in_last_answer(earlier) == ["Ada Byron", "Mary Dillon"]
 
 
 def test_she_is_the_holder_of_an_office_for_which_documents_name_several():
@@ -416,11 +419,11 @@ def test_a_person_has_no_office_and_a_quote_without_the_office_names_no_holder()
     asked = ["How many hours did Bruno work in 2024?"]
     assert standalone("Who is the chair?", asked) == "Who is the chair?"
     row = Source(1, "p", "Repairs", "Bicycle: Gazelle Chamonix")
-    assert people_of(Earlier("Who is the chair?", "Most relevant passages", (row,))) == []
+    assert people_in_last_answer(Earlier("Who is the chair?", "Most relevant passages", (row,))) == []
     rule = Source(1, "p", "Rules", "No Person shall be chair for more than three years.")
-    assert people_of(Earlier("How old must the chair be?", "Most relevant passages", (rule,))) == []
+    assert people_in_last_answer(Earlier("How old must the chair be?", "Most relevant passages", (rule,))) == []
     chair = Source(1, "p", "Minutes", "In the chair: Ada Byron")
-    assert people_of(Earlier("Who is the chair?", "Most relevant passages", (chair,))) == ["Ada Byron"]
+    assert people_in_last_answer(Earlier("Who is the chair?", "Most relevant passages", (chair,))) == ["Ada Byron"]
 
 
 def test_a_count_without_anything_else_keeps_the_question_before_it_for_the_next_one():

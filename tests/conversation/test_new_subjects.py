@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag import Preflight
-from preflight_rag.conversation.counterparts import people_named
+from preflight_rag.conversation.counterparts import people_named_in
 from preflight_rag.conversation.follow_ups import continued_documents
 from preflight_rag.conversation.repeated_answers import means_the_one, of_new_subject
 from preflight_rag.library import Library
@@ -125,4 +125,4 @@ def test_what_it_has_stays_a_claim_where_the_answer_before_named_one_thing():
     ],
 )
 def test_people_are_named_by_their_group_or_role(fragment, people):
-    assert people_named(fragment) == people
+    assert people_named_in(fragment) == people

@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.conversation.follow_ups import standalone
-from preflight_rag.conversation.relative_years import with_years, year_spoken_of
+from preflight_rag.conversation.relative_years import write_out_years, year_of_last_answer
 from preflight_rag.state.reading import Earlier, Source
 
 REVENUE = "What was Adobe's total revenue in 2022?"
@@ -34,7 +34,7 @@ def test_a_counted_year_is_written_out(turns, asked):
     ],
 )
 def test_other_turns_stay_as_they_are(turns):
-    assert with_years(turns) == turns
+    assert write_out_years(turns) == turns
 
 
 LAUNCHED = "When was Seagull launched?"
@@ -93,4 +93,4 @@ def test_a_name_takes_the_place_of_the_thing_before_such_a_question():
 )
 def test_the_year_spoken_of_is_the_only_one_of_the_question_or_its_answer(question, answer, quote, year):
     source = Source(1, "p", "Ferries", quote)
-    assert year_spoken_of(Earlier(question, answer, (source,))) == year
+    assert year_of_last_answer(Earlier(question, answer, (source,))) == year
