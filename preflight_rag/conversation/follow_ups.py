@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 
 from preflight_rag.conversation.antecedents import (
     asks_about_event_or_amount,
@@ -241,9 +242,15 @@ _GENERIC_NOUN_AT_END = re.compile(
 LONGEST_NAME = 100
 """Characters of a name that takes the place of a pronoun; a longer run of capitals is none. A guess."""
 MOST_WORDS_OF_GENERIC_QUESTION = 3
-"""Content words up to which such a question leans on the one before it; a guess."""
+"""Content words up to which a question that ends in a generic noun leans on the one before it; a guess."""
+LEAST_WORDS_OF_QUESTION = 2
+"""Content words from which a question names its subject, or words before a pronoun that it may refer to; a guess."""
+LEAST_WORDS_OF_STATEMENT = 4
+"""Content words from which a message without a question word stands alone; a guess."""
+MOST_WORDS_TO_SUBJECT = 4
+"""First words of a question among which the noun is looked for that "their" may refer to; a guess."""
 MOST_TURNS_BACK = 4
-"""Questions among which the person is looked for whom "she" means, if the last one speaks of nobody; a guess."""
+"""Earlier questions among which a name for "she" or "it" is looked for if the last one has none; a guess."""
 _DATE_WORD = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|january|february|march|april|may|june|july|august|september|october"
     r"|november|december|\d[\w./-]*|easter|christmas|(?:new|boxing|good|bank|public|whit)|years?|eve|day|holidays?",
@@ -329,54 +336,79 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
         people: The people named in the answer to the last of them.
         year: The year of which that answer speaks, for "then"; "" if there is none.
     """
-    core, clause, spoken = "", "", ""
-    whole: list[str] = []
+    # The last whole question, the clause appended to it, and the standalone form of both.
+    core, clause, resolved = "", "", ""
+    # Entry i is the standalone form of turn i - 1; entry 0 is never read.
+    resolved_turns: list[str] = []
     turns = write_out_years([" ".join(text.split()) for text in [*earlier, message]])
-    for place, turn in enumerate(turns):
+    for index, turn in enumerate(turns):
         # What a fragment means is known where it made a single question of the one before.
-        whole.append(turns[place - 1] if not spoken or "? " in spoken else spoken)
-        if place and turn.casefold() == turns[place - 1].casefold():
-            continue  # the same again means the same
-        turn = _complete_with_office(_move_leading_name_into_question(turn), turns[:place])
+        resolved_turns.append(turns[index - 1] if not resolved or "? " in resolved else resolved)
+        if index and turn.casefold() == turns[index - 1].casefold():
+            continue  # A repeated question means the same as before.
+        turn = _complete_with_office(_move_leading_name_into_question(turn), turns[:index])
+        previous = clause or core
         # `people` are those of the last answer, so only the message itself gets names in place of pronouns.
-        is_last = place and place == len(turns) - 1 and not _has_own_antecedent(turn)
-        is_named = False
-        if is_last and (named := _resolve_references(turn, clause or core, people, whole[1:-1], year)) != turn:
-            turn, is_named = named, True
-        rest = _LEADING_CONNECTIVES.sub("", turn, count=1) if _LEADING_CONNECTIVES.match(turn) else turn
-        if is_named and rest != turn and _CLAUSE_START.match(rest):
-            turn = rest = f"{rest[:1].upper()}{rest[1:]}"  # readers by rule know no "And how much" as a question
-        is_office = _ASKS_OFFICE_HOLDER.match(rest) is not None
-        if (is_office or (rest != turn and _ASKS_FIGURE.match(rest))) and (
-            owned := _add_owner_and_year(rest, clause or core)
-        ):
-            core, clause, spoken = owned, "", owned
-        elif is_office:
-            core, clause, spoken = rest, "", rest
+        is_message = index > 0 and index == len(turns) - 1
+        has_names = False
+        if is_message and not _has_own_antecedent(turn):
+            with_names = _resolve_references(turn, previous, people, resolved_turns[1:-1], year)
+            has_names = with_names != turn
+            turn = with_names
+        fragment = _without_leading_connectives(turn)
+        if has_names and fragment != turn and _CLAUSE_START.match(fragment):
+            # Rule-based readers do not know "And how much" as a question.
+            turn = fragment = f"{fragment[:1].upper()}{fragment[1:]}"
+        has_connective = fragment != turn
+        asks_office = _ASKS_OFFICE_HOLDER.match(fragment) is not None
+        may_lack_owner = asks_office or (has_connective and _ASKS_FIGURE.match(fragment) is not None)
+        if may_lack_owner and (with_owner := _add_owner_and_year(fragment, previous)):
+            core, clause, resolved = with_owner, "", with_owner
+        elif asks_office:
+            core, clause, resolved = fragment, "", fragment
         elif (
             not core
-            or (is_named and not _BACK_REFERENCE.search(rest))
-            or (_stands_alone(rest) and not (rest != turn and _names_own_subject(rest)))
+            or (has_names and not _BACK_REFERENCE.search(fragment))
+            or (_stands_alone(fragment) and not (has_connective and _names_own_subject(fragment)))
         ):
             # What "How many copies?" counts is that of the question before, which stays in front of the next one.
-            leans = core != "" and not clause and _HOW_MANY_ALONE.fullmatch(rest) is not None
-            core, clause, spoken = (core, turn, turn) if leans else (turn, "", turn)
-        elif completed := _replace_name_before_holder_question(clause or core, rest, whole[1:]) or _complete_fragment(
-            clause or core, rest
-        ):
+            keeps_core = core != "" and not clause and _HOW_MANY_ALONE.fullmatch(fragment) is not None
+            core, clause, resolved = (core, turn, turn) if keeps_core else (turn, "", turn)
+        elif completed := _put_fragment_in(previous, fragment, resolved_turns[1:]):
             core, clause = (core, completed) if clause else (completed, "")
-            spoken = f"{core} {clause}".strip()
-        elif _CLAUSE_START.match(rest) or not (replaced := _replace_phrase(clause or core, rest)):
-            spoken = " ".join(part for part in (core, clause, turn) if part)
-            clause = turn
+            resolved = f"{core} {clause}".strip()
         else:
-            core, clause = (core, replaced) if clause else (replaced, "")
-            spoken = f"{core} {clause}".strip()
-    return _TWO_YEARS.sub(r"\1", spoken)
+            resolved = " ".join(part for part in (core, clause, turn) if part)
+            clause = turn
+    return _TWO_YEARS.sub(r"\1", resolved)
+
+
+def _without_leading_connectives(text: str) -> str:
+    """Return a message without the "and", "but" or "what about" that it begins with."""
+    connectives = _LEADING_CONNECTIVES.match(text)
+    return text[connectives.end() :] if connectives else text
+
+
+def _put_fragment_in(question: str, fragment: str, before: Sequence[str]) -> str:
+    """Return a whole question made of a fragment and the question before it; "" if the fragment fits nowhere.
+
+    Args:
+        question: The question before the fragment.
+        fragment: The fragment without leading connectives, such as "in children?".
+        before: The questions before the fragment, oldest first; the last one is `question`.
+    """
+    completed = _replace_name_before_holder_question(question, fragment, before) or _complete_fragment(
+        question, fragment
+    )
+    if completed or _CLAUSE_START.match(fragment):
+        return completed
+    return _replace_phrase(question, fragment)
 
 
 def _resolve_references(message: str, question: str, people: Sequence[str], before: Sequence[str], year: str) -> str:
-    """Return the message with names in the place of its pronouns, and the year that "then" means.
+    """Return the message with names in place of its pronouns, and with the year that its "then" means.
+
+    "Who was the leader then?" becomes "Who was the leader in 1998?". What cannot be resolved stays as it is.
 
     Args:
         message: The message.
@@ -385,39 +417,52 @@ def _resolve_references(message: str, question: str, people: Sequence[str], befo
         before: The questions before that one, oldest first.
         year: The year of which that answer speaks; "" if there is none.
     """
-    named = _replace_pronoun(message, question, people, before)
+    with_names = _replace_pronoun(message, question, people, before)
     # The year of "Who was the leader in 1998?" is not that of the thing spoken of before.
-    if named != message and not _asks_for_office_holder(question):
-        named = _add_counted_noun_and_year(named, question)
-    lead = _LEADING_CONNECTIVES.match(named)
-    stem = question_without_then(named[lead.end() :] if lead else named) if year else ""
-    owned = _add_owner_and_year(stem, question) if _ASKS_OFFICE_HOLDER.match(stem) else ""
-    is_whole = owned != "" or (stem != "" and _stands_alone(stem) and not _BACK_REFERENCE.search(stem))
-    is_whole = is_whole or counts_another_group_then(stem, question, year)
-    return f"{(owned or stem).rstrip(' ?.!')} in {year}?" if is_whole else named
+    if with_names != message and not _asks_for_office_holder(question):
+        with_names = _add_counted_noun_and_year(with_names, question)
+    stem = question_without_then(_without_leading_connectives(with_names)) if year else ""
+    if not stem:
+        return with_names
+    with_owner = _add_owner_and_year(stem, question) if _ASKS_OFFICE_HOLDER.match(stem) else ""
+    is_whole_question = (
+        with_owner != ""
+        or (_stands_alone(stem) and not _BACK_REFERENCE.search(stem))
+        or counts_another_group_then(stem, question, year)
+    )
+    return f"{(with_owner or stem).rstrip(' ?.!')} in {year}?" if is_whole_question else with_names
 
 
 def _asks_for_office_holder(question: str) -> bool:
     """Return whether a question asks only who held an office at a time: "Who was the captain then?"."""
     stem = question.rstrip(" ?.!")
-    bare = question_without_then(stem) or _TIME_AT_END.sub("", stem)
-    return bare != stem and _ASKS_HOLDER.fullmatch(bare) is not None
+    without_time = question_without_then(stem) or _TIME_AT_END.sub("", stem)
+    return without_time != stem and _ASKS_HOLDER.fullmatch(without_time) is not None
 
 
 def _replace_name_before_holder_question(question: str, fragment: str, before: Sequence[str]) -> str:
-    """Return the last question about a thing with a name in the place of its own; "" if the question before is one.
+    """Return the last question about a thing, with the name of a fragment in place of that thing.
 
-    After "When was Hamm released?" and "Who was the leader then?", "And Potato?" is another release.
+    After "When was Hamm released?" and "Who was the leader then?", "And Potato?" asks when Potato was released. The
+    result is "" unless the fragment is a name, the question before asks who held an office, and one of the last few
+    questions before that names a thing.
+
+    Args:
+        question: The question before the fragment.
+        fragment: The fragment.
+        before: The questions before the fragment, oldest first.
     """
-    is_name = fragment[:1].isupper() and _CLAUSE_START.match(fragment) is None and sole_role_in(f"the {fragment}") == ""
-    if not is_name or _PERSON_NAME.fullmatch(fragment.rstrip(" ?.!")) or not _asks_for_office_holder(question):
+    is_name = fragment[:1].isupper() and _CLAUSE_START.match(fragment) is None and not sole_role_in(f"the {fragment}")
+    is_person = _PERSON_NAME.fullmatch(fragment.rstrip(" ?.!")) is not None
+    if not is_name or is_person or not _asks_for_office_holder(question):
         return ""
-    last = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if not _asks_for_office_holder(turn)), "")
-    return _replace_phrase(last, fragment) if last and len(_capitalised_names(last)) > 0 else ""
+    recent = reversed(before[-MOST_TURNS_BACK:])
+    last_other = next((turn for turn in recent if not _asks_for_office_holder(turn)), "")
+    return _replace_phrase(last_other, fragment) if last_other and _capitalised_names(last_other) else ""
 
 
 def _move_leading_name_into_question(message: str) -> str:
-    """Return a question with the name in front of it in the place of its pronoun; other messages unchanged."""
+    """Return "What does Daniel Okafor do?" for "And Daniel Okafor, what does he do?"; other messages unchanged."""
     match = _NAME_BEFORE_QUESTION.match(message)
     if match is None or not _CLAUSE_START.match(match["clause"]) or _OPENING_WORD_NOT_NAME.match(match["name"]):
         return message
@@ -431,82 +476,89 @@ def _move_leading_name_into_question(message: str) -> str:
 def _complete_with_office(message: str, before: Sequence[str]) -> str:
     """Return "Who was the treasurer in 2021?" for "And who was it in 2021?"; other messages unchanged.
 
-    The office is that of the last question for a person, which need not be the one before: in between, a conversation
-    speaks of the person.
+    The office, or what somebody did, is that of the last question for a person. It need not be the question just
+    before the message: in between, a conversation speaks of the person. Without such a question, or if it contains a
+    pronoun itself, the message stays as it is.
     """
-    match = _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!"))
-    asked = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if _ASKS_WHO.match(turn)), "")
-    stem = _TIME_AT_END.sub("", asked.rstrip(" ?.!"))
-    if match is None or _BACK_REFERENCE.search(stem):
+    asks_holder = _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!"))
+    last_who = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if _ASKS_WHO.match(turn)), "")
+    stem = _TIME_AT_END.sub("", last_who.rstrip(" ?.!"))
+    if asks_holder is None or _BACK_REFERENCE.search(stem):
         return message
     if office := _OFFICE_ASKED_FOR.fullmatch(stem):
-        return f"Who {match['verb'].lower()} {office['office']} {match['then']}?"
-    act = _ASKS_WHO_DID.fullmatch(stem)
-    return f"Who {act['act']} {match['then']}?" if act else message
+        return f"Who {asks_holder['verb'].lower()} {office['office']} {asks_holder['then']}?"
+    asks_who_did = _ASKS_WHO_DID.fullmatch(stem)
+    return f"Who {asks_who_did['act']} {asks_holder['then']}?" if asks_who_did else message
 
 
 def _stands_alone(text: str) -> bool:
     """Return whether a message names its subject, so that it can be understood without the conversation."""
-    asked = text.rstrip(" ?.!")
+    bare = text.rstrip(" ?.!")
     if (
         has_no_subject(text)
         or question_without_then(text)
         or _ASKS_EVENT_WITHOUT_SUBJECT.match(text[:1].lower() + text[1:])
-        or _QUESTION_WORDS_ALONE.fullmatch(asked)
-        or _ASKS_PEOPLE_AT_OCCASION.fullmatch(asked)
+        or _QUESTION_WORDS_ALONE.fullmatch(bare)
+        or _ASKS_PEOPLE_AT_OCCASION.fullmatch(bare)
     ):
         return False
-    personal = _IMPERSONAL_IT.sub(" ", text)
+    # In "does it take long to …" and "How many cases of cat flu were there?", "it" and "there" refer to nothing.
+    referring = _IMPERSONAL_IT.sub(" ", text)
     if len(words(text)) > 2 and (_capitalised_names(text) or re.search(r"\b(?:of|in|at|for|on) ", text)):
-        personal = _THERE_AT_END.sub(" ", personal)  # "How many cases of cat flu were there?" points to nothing
-    pointer = _BACK_REFERENCE.search(personal)
-    if pointer and _has_own_antecedent(text):
-        return True
-    if pointer and (len(words(personal[: pointer.start()])) < 2 or not words(personal[pointer.end() :])):
-        return False
+        referring = _THERE_AT_END.sub(" ", referring)
+    reference = _BACK_REFERENCE.search(referring)
+    if reference:
+        if _has_own_antecedent(text):
+            return True
+        content_before, content_behind = words(referring[: reference.start()]), words(referring[reference.end() :])
+        if len(content_before) < LEAST_WORDS_OF_QUESTION or not content_behind:
+            return False
     content = len(words(text))
     if content <= MOST_WORDS_OF_GENERIC_QUESTION and _GENERIC_NOUN_AT_END.search(text) and not _capitalised_names(text):
         return False
     if not _CLAUSE_START.match(text):
-        return content >= 4
-    return content >= 2 or (content == 1 and (_ASKS_DEFINITION.match(text) is not None or _names_own_subject(text)))
+        return content >= LEAST_WORDS_OF_STATEMENT
+    is_definition = _ASKS_DEFINITION.match(text) is not None
+    return content >= LEAST_WORDS_OF_QUESTION or (content == 1 and (is_definition or _names_own_subject(text)))
 
 
 def _has_own_antecedent(text: str) -> bool:
-    """Return whether a pronoun refers to the question's own subject: "which items are below their level"."""
+    """Return whether the pronoun of a question refers to its own subject: "which items are below their level"."""
     if second_question_refers_to_first(text):
         return True
     match = _NOUN_BEFORE_PRONOUN.match(text)
     if match is None:
         return False
-    before, plural = match["before"].split(), match["pronoun"].lower() in ("their", "themselves")
-    if re.fullmatch(_AUXILIARIES, before[0], re.I) or re.fullmatch(_AUXILIARIES, before[-1], re.I):
+    tokens, is_plural = match["before"].split(), match["pronoun"].lower() in ("their", "themselves")
+    if re.fullmatch(_AUXILIARIES, tokens[0], re.I) or re.fullmatch(_AUXILIARIES, tokens[-1], re.I):
         return False  # "which are their", "what items are their"
-    for place, word in enumerate(before[:4]):
-        after = before[place + 1 :]
-        if not after or re.fullmatch(_PREPOSITIONS, word, re.I):
+    for index, word in enumerate(tokens[:MOST_WORDS_TO_SUBJECT]):
+        following = tokens[index + 1 :]
+        if not following or re.fullmatch(_PREPOSITIONS, word, re.I):
             return False
-        if plural and _PLURAL_NOUN.fullmatch(word):
-            # "which parts of their budget" and "which items did they lose" speak of somebody else's.
-            near = len(after) == 1 and re.fullmatch("of", after[0], re.I)
-            return not near and not _AUXILIARY_BEFORE_SUBJECT.fullmatch(after[0])
-        if not plural and re.fullmatch(r"is|was|has|had|(?!\w*(?:need|seed)\b)\w+ed", after[0], re.I):
+        if is_plural and _PLURAL_NOUN.fullmatch(word):
+            # "which parts of their budget" and "which items did they lose of their stock" speak of somebody else's.
+            is_part = len(following) == 1 and re.fullmatch("of", following[0], re.I)
+            return not is_part and not _AUXILIARY_BEFORE_SUBJECT.fullmatch(following[0])
+        if not is_plural and re.fullmatch(r"is|was|has|had|(?!\w*(?:need|seed)\b)\w+ed", following[0], re.I):
             return True
     return False
 
 
 def _names_own_subject(text: str) -> bool:
-    """Return whether a question's only content word names its subject, and not people or studies mentioned before."""
+    """Return whether a question asks about one thing that it names without "the": "what does insulin do".
+
+    People and researchers are those of a study mentioned before, so that they are no subject of its own.
+    """
     match = _SUBJECT_WITHOUT_THE.match(text)
     if match is None or re.fullmatch(r"the|this|that|these|those|all|each|any|some", match["subject"], re.I):
         return False
-    return bool(words(match["subject"])) and not (
-        _POPULATION.fullmatch(match["subject"]) or _RESEARCHERS.fullmatch(match["subject"])
-    )
+    is_of_a_study = _POPULATION.fullmatch(match["subject"]) or _RESEARCHERS.fullmatch(match["subject"])
+    return bool(words(match["subject"])) and not is_of_a_study
 
 
 def _replace_pronoun(message: str, question: str, people: Sequence[str], before: Sequence[str]) -> str:
-    """Return the message with its pronoun replaced by the name that the pronoun stands for.
+    """Return the message with the name that its pronoun, its "one" or its bare noun stands for.
 
     The message is returned unchanged where there is no such name, or more than one.
 
@@ -516,57 +568,61 @@ def _replace_pronoun(message: str, question: str, people: Sequence[str], before:
         people: The people named in the answer to that question.
         before: The questions before that one, oldest first.
     """
-    person = _HE_OR_SHE.search(message)
-    # "he" and "she" stand for people only; other names of the question are no candidates for them.
-    if person:
-        found = _find_person(question, people) or _find_person_in_earlier_questions(question, people, before)
-        is_office = found != "" and f" the {found} " in f" {question.rstrip(' ?.!')} "
-        put = _replace_with_name(
-            message, person, f"the {found}" if is_office else found or _find_office_asked_for(question, people)
-        )
-        return _replace_person_with_relative(question, put) or put
-    if (chosen := complete_which_one(message, question)) != message:
-        return chosen
-    noun = match_bare_noun(message)
-    if noun or asks_for_another(message):
-        # What is repaired, or replaced, is what "it" means where somebody asks whether it was.
-        asked = "Was it repaired?"
-        pronoun = _IT_OR_THEY.search(asked)
-        thing_named = _find_thing_meant(asked, pronoun, question) if pronoun else ""
+    he_or_she = _HE_OR_SHE.search(message)
+    if he_or_she:
+        # "he" and "she" stand for people only; other names of the question are no candidates for them.
+        person = _find_person(question, people) or _find_person_in_earlier_questions(question, people, before)
+        is_written_with_the = person != "" and f" the {person} " in f" {question.rstrip(' ?.!')} "
+        name = f"the {person}" if is_written_with_the else person or _find_office_asked_for(question, people)
+        with_name = _replace_with_name(message, he_or_she, name)
+        return _replace_person_with_relative(question, with_name) or with_name
+    if (with_choice := complete_which_one(message, question)) != message:
+        return with_choice
+    bare_noun = match_bare_noun(message)
+    if bare_noun or asks_for_another(message):
+        thing = _find_thing_repaired(question)
         return (
-            add_owner_of_noun(message, noun, thing_named, question)
-            if noun
-            else replace_one_with_kind(message, thing_named)
+            add_owner_of_noun(message, bare_noun, thing, question)
+            if bare_noun
+            else replace_one_with_kind(message, thing)
         )
-    thing = _IT_OR_THEY.search(_IMPERSONAL_IT.sub(lambda match: " " * len(match[0]), message))
-    if not thing:
-        return message
-    if _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!")):
-        return message  # "who was it": no thing
-    if (acted := replace_it_with_organisation(message, question)) is not None:
-        return acted or message
-    found = _find_thing_meant(message, thing, question)
-    if not found and _keeps_previous_topic(question):
-        found = _find_thing_in_earlier_questions(message, thing, before)
-    return _replace_with_name(message, thing, found)
+    # Spaces keep the positions of the message where "it" stands for nothing: "How long does it take to …".
+    it_or_they = _IT_OR_THEY.search(_IMPERSONAL_IT.sub(lambda match: " " * len(match[0]), message))
+    if not it_or_they or _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!")):
+        return message  # In "who was it in 2021", "it" is no thing.
+    if (with_organisation := replace_it_with_organisation(message, question)) is not None:
+        return with_organisation or message
+    thing = _find_thing_meant(message, it_or_they, question)
+    if not thing and _keeps_previous_topic(question):
+        thing = _find_thing_in_earlier_questions(message, it_or_they, before)
+    return _replace_with_name(message, it_or_they, thing)
+
+
+def _find_thing_repaired(question: str) -> str:
+    """Return what "it" would mean in "Was it repaired?" after a question; "" if that is unclear."""
+    probe = "Was it repaired?"
+    pronoun = _IT_OR_THEY.search(probe)
+    return _find_thing_meant(probe, pronoun, question) if pronoun else ""
 
 
 def _replace_person_with_relative(question: str, fragment: str) -> str:
     """Return "What happened to Mina Lyle’s father?" for "Mina Lyle’s father" after the question about her; else ""."""
-    match = _RELATIVE_OF_PERSON.fullmatch(_LEADING_CONNECTIVES.sub("", fragment, count=1).rstrip(" ?.!"))
-    before, owner, behind = question.partition(match["owner"]) if match else ("", "", "")
-    is_clear = match is not None and owner != "" and owner not in behind and not behind.startswith(("'", "’"))
-    return f"{before}{match[0]}{behind}" if match and is_clear else ""
+    relative = _RELATIVE_OF_PERSON.fullmatch(_LEADING_CONNECTIVES.sub("", fragment, count=1).rstrip(" ?.!"))
+    if relative is None:
+        return ""
+    before, person, behind = question.partition(relative["owner"])
+    is_named_once = person != "" and person not in behind and not behind.startswith(("'", "’"))
+    return f"{before}{relative[0]}{behind}" if is_named_once else ""
 
 
 def _keeps_previous_topic(question: str) -> bool:
     """Return whether a question names no thing of its own, so that "it" is still what was spoken of before it."""
-    is_of_it = _has_it_as_subject(question) and not _has_own_antecedent(question)
-    return names_no_topic(question) or has_no_subject(question) or _asks_for_office_holder(question) or is_of_it
+    asks_about_it = _has_it_as_subject(question) and not _has_own_antecedent(question)
+    return names_no_topic(question) or has_no_subject(question) or _asks_for_office_holder(question) or asks_about_it
 
 
 def _has_it_as_subject(question: str) -> bool:
-    """Return whether a question is about "it": "Does it work on Windows?" is about no Windows."""
+    """Return whether the subject of a question is "it": "Does it work on Windows?" is not about Windows."""
     return _IT_AS_SUBJECT.search(_IMPERSONAL_IT.sub(" ", question)) is not None
 
 
@@ -574,80 +630,115 @@ def _find_thing_in_earlier_questions(message: str, pronoun: re.Match[str], befor
     """Return what "it" stands for where the question before names nothing; "" if that is unclear.
 
     After "What happened to the Kestrel?" and "Was anybody hurt?", "Who repaired it?" still means the Kestrel.
+
+    Args:
+        message: The message.
+        pronoun: Its pronoun.
+        before: The questions before the last one, oldest first.
     """
-    is_one = pronoun[0].lower() in ("it", "its")
-    for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
-        if not _keeps_previous_topic(turn):
-            # "When was it?" asks for what happened, and not for the thing that it happened to.
-            is_event = re.match(r"what happened\b", turn, re.I) and _ASKS_ABOUT_EVENT.fullmatch(message.rstrip(" ?.!"))
-            return "" if is_event or not is_one else _find_thing_meant(message, pronoun, turn)
-    return ""
+    is_singular = pronoun[0].lower() in ("it", "its")
+    recent = reversed(list(before)[-MOST_TURNS_BACK:])
+    topic_question = next((turn for turn in recent if not _keeps_previous_topic(turn)), "")
+    # After "What happened to the mill?", "When was it?" asks for what happened, and not for the mill.
+    asks_event = re.match(r"what happened\b", topic_question, re.I) and _ASKS_ABOUT_EVENT.fullmatch(
+        message.rstrip(" ?.!")
+    )
+    if not topic_question or asks_event or not is_singular:
+        return ""
+    return _find_thing_meant(message, pronoun, topic_question)
 
 
 def _find_office_asked_for(question: str, people: Sequence[str]) -> str:
     """Return the office that a question asks for, where its answer names several people or nobody: "the treasurer".
 
-    Who holds it is for the documents to say; "her" is whoever does.
+    Who holds the office is for the documents to say, so that "her" means whoever does. The result is "" for an office
+    of the past, since the documents may name another holder.
+
+    Args:
+        question: The question before the message.
+        people: The people named in its answer.
     """
-    office = _OFFICE_ASKED_FOR.fullmatch(question.rstrip(" ?.!")) if len(people) != 1 else None
-    if office and not people and _PERSON_NAME.search(office["office"]):
-        return ""  # "the wife of John Smith" is told from him by what the answer says
-    is_now = office is not None and re.match(r"(?:(?:and|but|so) )?who(?:['’]s| is)\b", question, re.I) is not None
-    return office["office"] if office and is_now else ""
+    match = _OFFICE_ASKED_FOR.fullmatch(question.rstrip(" ?.!"))
+    if match is None or len(people) == 1:
+        return ""
+    if not people and _PERSON_NAME.search(match["office"]):
+        return ""  # Only the answer tells whether "her" is "the wife of John Smith".
+    is_present = re.match(r"(?:(?:and|but|so) )?who(?:['’]s| is)\b", question, re.I) is not None
+    return match["office"] if is_present else ""
 
 
 def _find_thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
     """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
-    is_one = pronoun[0].lower() in ("it", "its")
+    is_singular = pronoun[0].lower() in ("it", "its")
     question = _PRONOUN_PHRASE_AT_END.sub("", _ASKS_TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
-    if (is_one and asks_which_one(question)) or _has_it_as_subject(question):
+    if (is_singular and asks_which_one(question)) or _has_it_as_subject(question):
         return ""
-    subject = _match_subject(question)
-    own = [name for name in _capitalised_names(question) if name.casefold() not in message.casefold()]
-    own = [name for name in own if len(name) <= LONGEST_NAME and not _is_capitalised_common_noun(name, question)]
-    own = [name for name in own if not _is_date_or_number(name)] or own
-    if subject and len(own) == 1 and _stands_for_actor(message, pronoun) and _has_quantity(own[0], subject["subject"]):
-        return re.sub(r"['’]s?$", "", own[0])
-    asks_who = is_one and subject is not None and _ASKS_WHO.match(question) is not None
-    if asks_who:
-        subject = None  # whoever is asked for is a person
-    people = [name for name in own if is_one and _may_be_person(name, question, message)]
-    if subject and not _BACK_REFERENCE.search(subject["subject"]) and (own or len(words(subject["subject"])) > 1):
-        if subject["subject"] in people:
+    match = _match_subject(question)
+    subject = match["subject"] if match else ""
+    candidates = _names_for_pronoun(question, message)
+    if len(candidates) == 1 and _stands_for_actor(message, pronoun) and _has_quantity(candidates[0], subject):
+        return re.sub(r"['’]s?$", "", candidates[0])
+    asks_who = is_singular and subject != "" and _ASKS_WHO.match(question) is not None
+    people = [name for name in candidates if is_singular and _may_be_person(name, question, message)]
+    # The subject of "Who is the mayor?" is a person, and no thing.
+    is_thing = subject != "" and not asks_who and not _BACK_REFERENCE.search(subject)
+    if is_thing and (candidates or len(words(subject)) > 1):
+        if subject in people:
             return ""
-        return thing_meant_by_it(subject["subject"], message) if is_one else subject["subject"]
-    if not is_one:
+        return thing_meant_by_it(subject, message) if is_singular else subject
+    if not is_singular:
         return ""
-    firms = [name for name in own if name not in people]
-    if named := sole_subject_in(question, firms, message):
-        return named
+    things = [name for name in candidates if name not in people]
+    if sole_subject := sole_subject_in(question, things, message):
+        return sole_subject
     if document := document_meant_by_it(question, message):
         return document
     # A name that may be a firm's may be meant beside the thing.
-    sure = [name for name in people if is_treated_as_person(name, question)]
-    spoken_of = "" if asks_about_event_or_amount(message) else sole_thing_in(question, own, sure)
-    if spoken_of and all(name in spoken_of for name in firms):
-        return thing_meant_by_it(spoken_of, message)
-    is_sure = len(firms) == 1 == len(own) and not asks_who and not _is_date_or_number(firms[0])
-    return firms[0] if is_sure else ""
+    sure_people = [name for name in people if is_treated_as_person(name, question)]
+    thing = "" if asks_about_event_or_amount(message) else sole_thing_in(question, candidates, sure_people)
+    if thing and all(name in thing for name in things):
+        return thing_meant_by_it(thing, message)
+    is_only_name = len(candidates) == 1 and len(things) == 1
+    return things[0] if is_only_name and not asks_who and not _is_date_or_number(things[0]) else ""
+
+
+def _names_for_pronoun(question: str, message: str) -> list[str]:
+    """Return the names in a question that a pronoun of the message may stand for; dates only if all of them are dates.
+
+    A pronoun stands for no name that the message itself contains, for no common noun ("the Club") and for no long run
+    of capitals.
+    """
+    candidates = [
+        name
+        for name in _capitalised_names(question)
+        if name.casefold() not in message.casefold()
+        and len(name) <= LONGEST_NAME
+        and not _is_capitalised_common_noun(name, question)
+    ]
+    return [name for name in candidates if not _is_date_or_number(name)] or candidates
 
 
 def _match_subject(question: str) -> re.Match[str] | None:
     """Return the match of the subject of a question about one thing; None for other questions."""
-    subject = _ASKS_ABOUT_SUBJECT.match(_ASKS_EVENT_OF_THING.sub(r"\g<thing>", without_final_particle(question)))
-    return None if subject and begins_with_state(subject["subject"]) else subject
+    match = _ASKS_ABOUT_SUBJECT.match(_ASKS_EVENT_OF_THING.sub(r"\g<thing>", without_final_particle(question)))
+    return None if match and begins_with_state(match["subject"]) else match
 
 
 def _is_capitalised_common_noun(name: str, question: str) -> bool:
-    """Return whether a name is a common noun with a capital, and an article before it: "the Club"."""
+    """Return whether a name is a common noun that a question writes with a capital behind "the": "the Club"."""
     return _CAPITALISED_COMMON_NOUN.fullmatch(name) is not None and f" the {name} " in f" {question.rstrip(' ?.!')} "
 
 
 def _may_be_person(name: str, question: str, message: str) -> bool:
-    """Return whether a name may be that of a person, whom "it" never means.
+    """Return whether a name in a question may be that of a person, whom "it" never means.
 
     A firm may be called as people are: "How many did it open?" after "How many stores did Ulta Beauty close?" means the
     firm, since nobody says "it" of a person who counts or gets something; "Why did it open?" may mean something else.
+
+    Args:
+        name: A name in the question.
+        question: The question before the message.
+        message: The message with "it".
     """
     if is_treated_as_person(name, question):
         return True
@@ -655,17 +746,16 @@ def _may_be_person(name: str, question: str, message: str) -> bool:
         return False
     if _POSSESSIVE_BEFORE_NAME.search(name):
         return False  # "Chip's Challenge" is what somebody has
-    is_firm = _ASKS_FIRM_FIGURE.match(_LEADING_CONNECTIVES.sub("", message, count=1)) is not None
-    return not (is_firm or is_treated_as_thing(name, question))
+    asks_firm = _ASKS_FIRM_FIGURE.match(_LEADING_CONNECTIVES.sub("", message, count=1)) is not None
+    return not (asks_firm or is_treated_as_thing(name, question))
 
 
 def _stands_for_actor(message: str, pronoun: re.Match[str]) -> bool:
     """Return whether a pronoun means somebody who does or owns something: "how many stores did it operate"."""
-    active = re.search(r"\b(?:did|does|do|has|have|had|will|would|can|could)\W+$", message[: pronoun.start()], re.I)
-    is_done_to = re.match(
-        r" (?:not |also |ever )?(?:be|been|get|got) ", message[pronoun.end() :], re.I
-    )  # "will it be paid"
-    return (active is not None and is_done_to is None) or pronoun[0].lower() in ("its", "their")
+    is_active = re.search(r"\b(?:did|does|do|has|have|had|will|would|can|could)\W+$", message[: pronoun.start()], re.I)
+    # "will it be paid"
+    is_passive = re.match(r" (?:not |also |ever )?(?:be|been|get|got) ", message[pronoun.end() :], re.I)
+    return (is_active is not None and is_passive is None) or pronoun[0].lower() in ("its", "their")
 
 
 def _has_quantity(name: str, subject: str) -> bool:
@@ -673,34 +763,38 @@ def _has_quantity(name: str, subject: str) -> bool:
 
     A quantity does nothing and owns nothing; the capital of Georgia does.
     """
-    owned = subject.startswith((f"{name}'", f"{name}’")) or f" of {name}" in subject or f" of the {name}" in subject
-    return owned and QUANTITY.search(subject) is not None
+    belongs_to_name = (
+        subject.startswith((f"{name}'", f"{name}’")) or f" of {name}" in subject or f" of the {name}" in subject
+    )
+    return belongs_to_name and QUANTITY.search(subject) is not None
 
 
 def _add_owner_and_year(message: str, question: str) -> str:
-    """Return the question with the organisation, and the year, that the question before it names.
+    """Return a message completed with the organisation, and the year, that the question before it names.
 
-    "What was net income?" after "What were Amcor's net sales in 2023?" means Amcor's, and 2023. The result is "" if
-    the question before names no organisation or more than one.
+    "What was net income?" after "What were Amcor's net sales in 2023?" means Amcor's, and 2023. For an office the year
+    is left out. The result is "" if the question before names no organisation or more than one.
     """
-    owners, is_office = set(), _ASKS_OFFICE_HOLDER.match(message) is not None
+    owners, asks_office = set(), _ASKS_OFFICE_HOLDER.match(message) is not None
     for match in names.NAME.finditer(question, question.find(" ") + 1):
-        name = re.sub(r"['’]s?$", "", match[0].rstrip(".,"))
-        bare = _OFFICE_BEFORE_NAME.sub("", name)
+        written = match[0].rstrip(".,")
+        without_possessive = re.sub(r"['’]s?$", "", written)
+        name = _OFFICE_BEFORE_NAME.sub("", without_possessive)
         # A person's name looks like that of a firm; what is owned by it ("Ulta Beauty's net sales") tells them apart.
-        owns = name != match[0].rstrip(".,") or bare != name
-        is_firm = not (_PERSON_NAME.fullmatch(bare) or is_treated_as_person(bare, question))
-        if re.search(r"[^\W\d_]{2}", bare) and (owns or (is_office and is_firm)):
-            owners.add(bare)
+        is_owner = without_possessive != written or name != without_possessive
+        is_firm = not (_PERSON_NAME.fullmatch(name) or is_treated_as_person(name, question))
+        has_letters = re.search(r"[^\W\d_]{2}", name) is not None
+        if has_letters and (is_owner or (asks_office and is_firm)):
+            owners.add(name)
     owner = owners.pop() if len(owners) == 1 else ""
     if not owner or len(owner) > LONGEST_NAME:
         return ""
-    year = None if is_office else _YEAR_AT_END.search(question.rstrip(" ?.!"))
+    year = None if asks_office else _YEAR_AT_END.search(question.rstrip(" ?.!"))
     return f"{message[:1].upper()}{message[1:].rstrip(' ?.!')} of {owner}{f' {year[0]}' if year else ''}?"
 
 
 def _add_counted_noun_and_year(message: str, question: str) -> str:
-    """Return a message with its pronoun resolved, and the previous question's counted noun and year where it has none.
+    """Return a message with the noun that the question before counts and with its year, where the message has none.
 
     "How many did Ulta Beauty remodel?" after "How many stores did it open during fiscal 2022?" means stores, and 2022.
     """
@@ -713,74 +807,88 @@ def _add_counted_noun_and_year(message: str, question: str) -> str:
 
 
 def _replace_with_name(message: str, pronoun: re.Match[str], name: str) -> str:
-    """Return the message with a name, or its possessive form, in place of a pronoun."""
+    """Return the message with a name, or its possessive form, in place of a pronoun; unchanged for the name ""."""
     if not name:
         return message
     behind = message[pronoun.end() :]
     # "her" is an object ("did they pay her") or a possessive ("her salary"): a lower-case word after it decides.
-    owns = pronoun[0].lower() in ("his", "its", "their") or (
-        pronoun[0].lower() == "her" and re.match(r" [a-z]", behind)
-    )
-    return f"{message[: pronoun.start()]}{name}{'’s' if owns else ''}{behind}"
+    is_possessive_her = pronoun[0].lower() == "her" and re.match(r" [a-z]", behind)
+    is_possessive = pronoun[0].lower() in ("his", "its", "their") or is_possessive_her
+    return f"{message[: pronoun.start()]}{name}{'’s' if is_possessive else ''}{behind}"
 
 
 def _find_person(question: str, people: Sequence[str]) -> str:
-    """Return the only person whom a question, or its answer, is about; "" if there is none or more than one."""
-    # Two people and one "he": a wrong name would lead to another person's documents, so none is put in.
-    known = [name for name in _capitalised_names(question) if _PERSON_NAME.fullmatch(name)]
-    if _ASKS_WHO.match(question):
+    """Return the only person, by name or role, whom a question or its answer is about; "" if there is none or several.
+
+    A wrong name would lead to another person's documents, so of two people none is chosen.
+
+    Args:
+        question: The question.
+        people: The people named in its answer.
+    """
+    named = [name for name in _capitalised_names(question) if _PERSON_NAME.fullmatch(name)]
+    asks_who = _ASKS_WHO.match(question) is not None
+    if asks_who:
         # "Who is the new head of Foot Locker?" asks for a person, and what stands behind "of" is another one or a firm.
-        known = [name for name in known if not _is_beside_person_asked_for(name, question)]
-    named = [name for name in people if name not in known]
-    if _ASKS_WHO.match(question) and named:
-        return named[0] if len(named) == 1 else ""
-    if not known and not _ASKS_WHO.match(question) and (not named or speaks_of_people_in_general(question)):
+        named = [name for name in named if not _is_beside_person_asked_for(name, question)]
+    answering = [name for name in people if name not in named]
+    if asks_who and answering:
+        return answering[0] if len(answering) == 1 else ""
+    if not named and not asks_who and (not answering or speaks_of_people_in_general(question)):
         return sole_role_in(question)
-    return known[0] if len(known) == 1 else ""
+    return named[0] if len(named) == 1 else ""
 
 
 def _find_person_in_earlier_questions(question: str, people: Sequence[str], before: Sequence[str]) -> str:
     """Return the only person of whom a conversation spoke before it came to a question without people; "" if unclear.
 
     After "What did Ingrid Falk find?" and "How much will the treatment cost?", "she" is still Ingrid Falk.
+
+    Args:
+        question: The question before the message.
+        people: The people named in its answer.
+        before: The questions before that one, oldest first.
     """
     if people or _ASKS_WHO.match(question) or _find_people(question):
         return ""
-    for turn in list(before)[-MOST_TURNS_BACK:][::-1]:
+    for turn in reversed(list(before)[-MOST_TURNS_BACK:]):
         if _ASKS_WHO.match(turn):
-            return ""  # it asked for a person, whose name is unknown here
+            return ""  # It asked for a person, whose name is unknown here.
         if found := _find_people(turn):
-            is_one = len(found) == 1 and (found[0] == sole_role_in(turn) or is_treated_as_person(found[0], turn))
-            return found[0] if is_one else ""
+            is_person = found[0] == sole_role_in(turn) or is_treated_as_person(found[0], turn)
+            return found[0] if len(found) == 1 and is_person else ""
     return ""
 
 
 def _find_people(question: str) -> list[str]:
     """Return the names in a question that may be those of people, or else the person whom it calls by a role."""
-    names_of_all = [name for run in _capitalised_names(question) for name in re.split(r" (?:and|&) ", run)]
-    named = [
+    separate_names = [name for run in _capitalised_names(question) for name in re.split(r" (?:and|&) ", run)]
+    people = [
         name
-        for name in names_of_all
+        for name in separate_names
         if (_PERSON_NAME.fullmatch(name) and not _NON_PERSON_WORD.search(name)) or is_treated_as_person(name, question)
     ]
     role = sole_role_in(question)
-    return named or ([role] if role else [])
+    return people or ([role] if role else [])
 
 
 def _is_beside_person_asked_for(name: str, question: str) -> bool:
-    """Return whether a name stands behind a preposition or owns what is asked for: "the wife of John Smith"."""
+    """Return whether a name in a question for a person is not that person's own: "the wife of John Smith".
+
+    Such a name stands behind a preposition or has a possessive ’s.
+    """
     before, _, behind = question.partition(name)
-    prepositions = re.search(rf"\b(?:{_PREPOSITIONS})\b", before, re.I)
-    return prepositions is not None or behind.startswith(("'s", "’s"))
+    preposition = re.search(rf"\b(?:{_PREPOSITIONS})\b", before, re.I)
+    return preposition is not None or behind.startswith(("'s", "’s"))
 
 
 def people_in_last_answer(earlier: Earlier) -> list[str]:
-    """Return the people whom the last answer names: in its headline, or else in its first quote."""
-    headline = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
-    if match := _PERSON_NAME.fullmatch(headline):
+    """Return the people whom the last answer names: in its first line, its groups, or else in its first quote."""
+    first_line = without_marks(next(iter(earlier.answer.splitlines()), "")).strip(" *_.")
+    if match := _PERSON_NAME.fullmatch(first_line):
         return [_strip_title_and_possessive(match[0])]
-    if several := _people_in_group_answers(earlier):
-        return several
+    if people := _people_in_group_answers(earlier):
+        return people
     return _people_in_quote(earlier.sources[0], earlier.question) if earlier.sources else []
 
 
@@ -792,50 +900,54 @@ def _people_in_group_answers(earlier: Earlier) -> list[str]:
     """
     answers = {" ".join(answer.split()) for _, answer in earlier.groups}
     quoted = [source for source in earlier.sources if " ".join(source.text.split()) in answers]
-    named = [
-        (_latest_year_of(source), found) for source in quoted if (found := _people_in_quote(source, earlier.question))
+    years_and_people = [
+        (_latest_year_of(source), people) for source in quoted if (people := _people_in_quote(source, earlier.question))
     ]
-    if len({tuple(found) for _, found in named}) < 2:
+    if len({tuple(people) for _, people in years_and_people}) < 2:
         return []
-    newest = max(year for year, _ in named)
-    latest = [found for year, found in named if year == newest]
+    newest_year = max(year for year, _ in years_and_people)
+    chosen = [people for year, people in years_and_people if year == newest_year]
     # Who held an office once is not who holds it by the newest document.
     is_past = YEAR.search(earlier.question) or re.search(r"\b(?:was|were|did)\b", earlier.question, re.I)
-    is_sure = len(latest) == 1 and all(year for year, _ in named) and not is_past
-    return list(dict.fromkeys(name for found in (latest if is_sure else [each for _, each in named]) for name in found))
+    if len(chosen) > 1 or is_past or not all(year for year, _ in years_and_people):
+        chosen = [people for _, people in years_and_people]
+    return list(dict.fromkeys(chain.from_iterable(chosen)))
 
 
 def _latest_year_of(source: Source) -> int:
-    """Return the last year in a source's date, or else in its title or file name; 0 if it shows none."""
+    """Return the first year in a source's date, or else the last one in its title or file name; 0 if it shows none."""
     if source.date and (year := YEAR.search(source.date)):
         return int(year[0])
     # In "policy_2024.docx" no border of a word stands before the year.
-    named = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", f"{source.title} {source.source}")
-    return max(map(int, named), default=0)
+    years = re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", f"{source.title} {source.source}")
+    return max(map(int, years), default=0)
 
 
 def _people_in_quote(source: Source, question: str) -> list[str]:
-    """Return the people whom a quote names, without those of the question."""
+    """Return the people whom a quote names, without those of the question and without firms.
+
+    The result is empty if the question asks for an office that the quote, its heading and its title do not mention.
+    """
     quote = " ".join(source.text.split())
     office = _OFFICE_ASKED_FOR.fullmatch(_TIME_AT_END.sub("", question.rstrip(" ?.!")))
-    noun = office["office"].split()[-1] if office else ""
-    if noun.islower() and frozenset(words(noun)).isdisjoint(words(f"{source.title} {source.heading} {quote}")):
-        return []  # it says nothing of the office, and so not who holds it
+    office_noun = office["office"].split()[-1] if office else ""
+    mentioned = words(f"{source.title} {source.heading} {quote}")
+    if office_noun.islower() and frozenset(words(office_noun)).isdisjoint(mentioned):
+        return []
     # Of a row it is whoever stands under what was asked for, and nobody else on duty that day.
     cells = [cell for cell in _LABELLED_CELL.finditer(quote) if _PERSON_NAME.fullmatch(cell["value"])]
-    asked = [cell["value"] for cell in cells if _names_whole_label(cell["label"], question)]
-    found = [
+    asked_values = [cell["value"] for cell in cells if _names_whole_label(cell["label"], question)]
+    searched = asked_values[0] if len(asked_values) == 1 else quote
+    people = [
         _strip_title_and_possessive(match[0])
-        for match in _PERSON_NAME.finditer(asked[0] if len(asked) == 1 else quote)
-        if not _NON_PERSON_WORD.search(match[0])
-        and not _COMPANY_SUFFIX.match(quote, match.end())
-        and _strip_title_and_possessive(match[0]) not in question
+        for match in _PERSON_NAME.finditer(searched)
+        if not _NON_PERSON_WORD.search(match[0]) and not _COMPANY_SUFFIX.match(quote, match.end())
     ]
-    return list(dict.fromkeys(found))
+    return [name for name in dict.fromkeys(people) if name not in question]
 
 
 def _names_whole_label(label: str, question: str) -> bool:
-    """Return whether a question has all the words of a column's name: "race officer"."""
+    """Return whether a question contains all the words of a column's label, such as "race officer"."""
     return bool(words(label)) and frozenset(words(label)) <= frozenset(words(question))
 
 
@@ -845,56 +957,64 @@ def _strip_title_and_possessive(name: str) -> str:
 
 
 def _capitalised_names(question: str) -> list[str]:
-    """Return the runs of capitalised words after a question's first word, without a possessive ’s."""
+    """Return the runs of capitalised words after a question's first word, each once, without a possessive ’s."""
     # The first word has a capital in every sentence.
-    behind = question.find(" ") + 1
-    found = [match.group() for match in names.NAME.finditer(question, behind)] if behind else []
-    bare = [re.sub(r"['’]s?$", "", name.rstrip(".,")) for name in found]
-    return [name for name in dict.fromkeys(bare) if re.search(r"[^\W\d_]{2}", name)]
+    second_word = question.find(" ") + 1
+    runs = [match.group() for match in names.NAME.finditer(question, second_word)] if second_word else []
+    without_possessive = [re.sub(r"['’]s?$", "", run.rstrip(".,")) for run in runs]
+    return [name for name in dict.fromkeys(without_possessive) if re.search(r"[^\W\d_]{2}", name)]
 
 
 def _complete_fragment(question: str, fragment: str) -> str:
     """Return the previous question with a fragment in place of the part that it replaces; "" if there is none.
 
     "When?" and "In how many countries?" replace the question words; "the chief financial officer" replaces "the
-    chief executive officer".
+    chief executive officer"; "for children" replaces "for adults".
     """
-    stem, asked = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
-    opening = _QUESTION_PHRASE.match(stem)
-    if asked.casefold() == "why not":
+    stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
+    if fragment.casefold() == "why not":
         return _ask_why_not(stem)
-    if people := _ASKS_PEOPLE_AT_OCCASION.fullmatch(asked):
+    if asks_people := _ASKS_PEOPLE_AT_OCCASION.fullmatch(fragment):
         occasion = occasion_in(stem)
-        return f"{asked}{_PREPOSITION_BEFORE_OCCASION[people.lastgroup or 'state']} {occasion}?" if occasion else ""
-    if opening and _WHO_IS.match(stem) and _QUESTION_WORDS_ALONE.fullmatch(asked):
-        # "Who was absent at the meeting?" asks nothing of which "where" would be a part; the meeting was somewhere.
-        occasion = occasion_in(stem) if re.fullmatch("where|when|how long", asked, re.I) else ""
-        return f"{asked[:1].upper()}{asked[1:]} was {occasion}?" if occasion else ""
-    if opening and _QUESTION_WORDS_ALONE.fullmatch(asked):
-        rest = stem[opening.end() :].lstrip()
-        if (
-            opening["noun"]
-            and not opening["at"]
-            and (verb := re.match(r"(?:is|are|was|were|has|have|had)\b", rest, re.I))
-        ):
-            rest = f"{verb[0]} {opening['noun'].strip()}{rest[verb.end() :]}"
-        return f"{asked[:1].upper()}{asked[1:]} {rest}?"
-    if _CLAUSE_START.match(asked):
+        preposition = _PREPOSITION_BEFORE_OCCASION[asks_people.lastgroup or "state"]
+        return f"{fragment}{preposition} {occasion}?" if occasion else ""
+    question_phrase = _QUESTION_PHRASE.match(stem)
+    if question_phrase and _QUESTION_WORDS_ALONE.fullmatch(fragment):
+        return _replace_question_words(stem, question_phrase, fragment)
+    if _CLAUSE_START.match(fragment):
         return ""
     return (
-        replace_with_counterpart(stem, asked)
-        or _ask_for_other_group(stem, asked)
-        or _replace_similar_words(stem, asked)
-        or _ask_for_other_attribute(stem, asked)
+        replace_with_counterpart(stem, fragment)
+        or _ask_for_other_group(stem, fragment)
+        or _replace_similar_words(stem, fragment)
+        or _ask_for_other_attribute(stem, fragment)
     )
+
+
+def _replace_question_words(stem: str, question_phrase: re.Match[str], new_words: str) -> str:
+    """Return "When was it done?" for "At how many sites was it done" and "when"; "" where that has no meaning.
+
+    Args:
+        stem: The question, without its question mark.
+        question_phrase: The match of its question words and the noun that they ask for.
+        new_words: The question words of the fragment.
+    """
+    opening = f"{new_words[:1].upper()}{new_words[1:]}"
+    if _WHO_IS.match(stem):
+        # "Who was absent at the meeting?" asks nothing of which "where" would be a part; the meeting was somewhere.
+        occasion = occasion_in(stem) if re.fullmatch("where|when|how long", new_words, re.I) else ""
+        return f"{opening} was {occasion}?" if occasion else ""
+    predicate = stem[question_phrase.end() :].lstrip()
+    verb = re.match(r"(?:is|are|was|were|has|have|had)\b", predicate, re.I)
+    if question_phrase["noun"] and not question_phrase["at"] and verb:
+        # The noun of "Which patients were treated" is the subject of "When were patients treated".
+        predicate = f"{verb[0]} {question_phrase['noun'].strip()}{predicate[verb.end() :]}"
+    return f"{opening} {predicate}?"
 
 
 def _ask_why_not(stem: str) -> str:
     """Return "Why didn't the trustees agree?" for "Did the trustees agree"; "" for what is no yes-no question."""
-    bare = re.sub(
-        r",? or not$", "", _LEADING_CONNECTIVES.sub("", stem, count=1) if _LEADING_CONNECTIVES.match(stem) else stem
-    )
-    match = _YES_NO_QUESTION.fullmatch(bare)
+    match = _YES_NO_QUESTION.fullmatch(re.sub(r",? or not$", "", _without_leading_connectives(stem)))
     if match is None or re.search(r"\b(?:not|never|no)\b", match["rest"], re.I):
         return ""
     auxiliary = match["auxiliary"].lower()
@@ -908,130 +1028,167 @@ def _ask_for_other_group(stem: str, fragment: str) -> str:
     if payer is None or not (_PAYING_GROUP.fullmatch(payer["noun"]) and _PAYING_GROUP.fullmatch(fragment)):
         return ""
     opening = stem[: payer.start("who")]
-    if fragment.casefold().endswith(("s", "en", "staff")):
+    is_plural = fragment.casefold().endswith(("s", "en", "staff"))
+    if is_plural:
         opening = re.sub(r"\bdoes $", "do ", opening, flags=re.I)
     return f"{opening}{fragment}{stem[payer.end('who') :]}?"
 
 
 def _ask_for_other_attribute(stem: str, fragment: str) -> str:
     """Return "What is the deposit of flat 3B?" for "What is the rent of flat 3B" and "the deposit"; else ""."""
-    asked, thing = _ASKS_ATTRIBUTE.match(stem), _NOUN_PHRASE.fullmatch(fragment)
-    if asked is None or thing is None or _ASKS_EVENT_OF_THING.fullmatch(stem):
+    match = _ASKS_ATTRIBUTE.match(stem)
+    if match is None or not _NOUN_PHRASE.fullmatch(fragment) or _ASKS_EVENT_OF_THING.fullmatch(stem):
         return ""  # "When was the roof repaired" and "the cost": no cost is repaired
-    return f"{stem[: asked.start('thing')]}{fragment}{stem[asked.end('thing') :]}?"
+    return f"{stem[: match.start('thing')]}{fragment}{stem[match.end('thing') :]}?"
 
 
 def _replace_similar_words(stem: str, fragment: str) -> str:
-    """Return the question with the fragment in place of equally many words, at least half of them equal; else ""."""
-    tokens, parts = stem.split(), fragment.split()
-    best: tuple[int, int] | None = None
-    for start in range(1, len(tokens) - len(parts) + 1):
-        pairs = list(zip(tokens[start : start + len(parts)], parts, strict=True))
-        differ = [(old, new) for old, new in pairs if old.casefold() != new.casefold()]
-        same = sum(bool(words(old)) for old, new in pairs if old.casefold() == new.casefold())
-        # With fewer equal words than different ones the fragment is about something else.
-        if same and differ and len(differ) <= len(pairs) - len(differ) and (best is None or same > best[0]):
-            best = same, start
+    """Return the question with the fragment in place of equally many words, at least half of them equal; else "".
+
+    "the chief financial officer" takes the place of "the chief executive officer". Of several such places the one with
+    most equal content words is taken.
+    """
     # A fragment that begins with a preposition replaces a phrase with one (`_replace_phrase`).
-    if best is None or re.match(rf"(?:{_PREPOSITIONS})\b", fragment, re.I):
+    if re.match(rf"(?:{_PREPOSITIONS})\b", fragment, re.I):
         return ""
-    start = best[1]
-    return " ".join([*tokens[:start], *parts, *tokens[start + len(parts) :]]) + "?"
+    tokens, new_tokens = stem.split(), fragment.split()
+    best_start, most_equal = 0, 0
+    for start in range(1, len(tokens) - len(new_tokens) + 1):
+        pairs = list(zip(tokens[start : start + len(new_tokens)], new_tokens, strict=True))
+        equal = [old for old, new in pairs if old.casefold() == new.casefold()]
+        different = len(pairs) - len(equal)
+        equal_content = sum(bool(words(token)) for token in equal)
+        # With fewer equal words than different ones the fragment is about something else.
+        if 0 < different <= len(equal) and equal_content > most_equal:
+            best_start, most_equal = start, equal_content
+    if most_equal == 0:
+        return ""
+    return " ".join([*tokens[:best_start], *new_tokens, *tokens[best_start + len(new_tokens) :]]) + "?"
 
 
 def _replace_phrase(question: str, fragment: str) -> str:
-    """Return the question with the fragment in place of the phrase that it replaces; "" if there is none."""
+    """Return the question with the fragment in place of a phrase or name of the same kind; "" if there is none.
+
+    A fragment that begins with a preposition, "in children", goes to the end if it replaces nothing.
+    """
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
-    heads = [match[0].casefold() for match in _PREPOSITION.finditer(fragment)]
-    tails = list(_PREPOSITION.finditer(stem))[-len(heads) :] if len(heads) > 1 and _PREPOSITION.match(fragment) else []
-    dropped = stem[tails[0].start() :] if tails else ""
-    if tails and [match[0].casefold() for match in tails] == heads and len(dropped.split()) <= len(fragment.split()):
-        # "in the week of 24 March" replaces "in the week of 17 March" to its end.
-        return f"{stem[: tails[0].start()]}{fragment}?"
-    articles = re.findall(r"\ban? ", stem, re.I)
-    if (
-        len(articles) == 1
-        and re.fullmatch(r"an? [\w-]+(?: [\w-]+)?", fragment, re.I)
-        and (a := _INDEFINITE_NOUN.search(stem))
-    ):
-        return f"{stem[: a.start()]}{fragment}{stem[a.end() :]}?"
-    phrase = re.match(rf"(.*)\b({_PREPOSITIONS})\s+(.+)$", stem, re.I)
-    alike = phrase is not None and bool(_POPULATION.search(phrase[3])) and bool(_POPULATION.search(fragment))
-    new = re.match(rf"({_PREPOSITIONS})\s", fragment, re.I)
-    arm = _COMPARATOR.search(stem)
-    if new and arm and arm.end() < len(stem) and new[1].lower() in ("with", "on", "for") and "group" not in fragment:
-        return f"{stem[: arm.start()]}{fragment[new.end() :]}{stem[arm.end() :]}?"
-    if new and (phrase is None or phrase[2].casefold() != new[1].casefold()):
-        swapped = _INTERCHANGEABLE_PREPOSITIONS.get(new[1].lower(), (new[1].lower(),))
-        inner = next((match for match in _INNER_PHRASE.finditer(stem) if match["preposition"].lower() in swapped), None)
-        if inner and not alike:
-            return f"{stem[: inner.start()]}{fragment} {stem[inner.end() :]}?"
-    if new:
-        arms = phrase is not None and bool(
-            _TRIAL_ARM.search(phrase[3]) or (_TRIAL_ARM.search(fragment) and new[1] == phrase[2])
-        )
-        swap = phrase is not None and (alike or arms or phrase[2].casefold() == new[1].casefold())
-        return f"{phrase[1] if phrase and swap else stem + ' '}{fragment}?"
-    if phrase and alike:
-        return f"{phrase[1]}{phrase[2]} {fragment}?"
+    if replaced := _replace_phrases_at_end(stem, fragment):
+        return replaced
+    indefinite_noun = _INDEFINITE_NOUN.search(stem)
+    is_only_article = len(re.findall(r"\ban? ", stem, re.I)) == 1
+    if indefinite_noun and is_only_article and re.fullmatch(r"an? [\w-]+(?: [\w-]+)?", fragment, re.I):
+        return f"{stem[: indefinite_noun.start()]}{fragment}{stem[indefinite_noun.end() :]}?"
+    if re.match(rf"(?:{_PREPOSITIONS})\s", fragment, re.I):
+        return _replace_prepositional_phrase(stem, fragment)
+    last_phrase = re.match(rf"(?P<before>.*\b(?:{_PREPOSITIONS}))\s+(?P<object>.+)$", stem, re.I)
+    if last_phrase and _POPULATION.search(last_phrase["object"]) and _POPULATION.search(fragment):
+        return f"{last_phrase['before']} {fragment}?"
     name = _NAME_AT_END.search(stem)
     if name and fragment[:1].isupper() and _is_date_or_number(name[0]) == _is_date_or_number(fragment):
         return f"{stem[: name.start()]}{fragment}?"
-    own = [each for each in _capitalised_names(stem) if _is_date_or_number(each) == _is_date_or_number(fragment)]
+    same_kind = [name for name in _capitalised_names(stem) if _is_date_or_number(name) == _is_date_or_number(fragment)]
+    if len(same_kind) != 1:
+        return ""
+    old_name = same_kind[0]
     # "the Kindle" after "the Kobo"
-    bare = fragment.removeprefix("the ") if len(own) == 1 and f" the {own[0]}" in stem else fragment
-    if len(own) == 1 and bare[:1].isupper():
-        return f"{stem.replace(own[0], bare, 1)}?"
-    return ""
+    new_name = fragment.removeprefix("the ") if f" the {old_name}" in stem else fragment
+    return f"{stem.replace(old_name, new_name, 1)}?" if new_name[:1].isupper() else ""
+
+
+def _replace_phrases_at_end(stem: str, fragment: str) -> str:
+    """Return the question with several phrases in place of as many at its end, with the same prepositions; else "".
+
+    "in the week of 24 March" replaces "in the week of 17 March", but no longer text.
+    """
+    prepositions = [match[0].casefold() for match in _PREPOSITION.finditer(fragment)]
+    if len(prepositions) < 2 or not _PREPOSITION.match(fragment):
+        return ""
+    last_matches = list(_PREPOSITION.finditer(stem))[-len(prepositions) :]
+    if [match[0].casefold() for match in last_matches] != prepositions:
+        return ""
+    start = last_matches[0].start()
+    return f"{stem[:start]}{fragment}?" if len(stem[start:].split()) <= len(fragment.split()) else ""
+
+
+def _replace_prepositional_phrase(stem: str, fragment: str) -> str:
+    """Return the question with a fragment such as "in children" in place of a phrase like it, or else at its end.
+
+    "with naproxen" takes the place of the comparator ("placebo"), of a phrase with the same or an interchangeable
+    preposition inside the question, or of its last phrase if that has the same preposition, or names a trial arm, or
+    people where the fragment names people.
+    """
+    preposition, _, new_object = fragment.partition(" ")
+    preposition = preposition.lower()
+    comparator = _COMPARATOR.search(stem)
+    is_inside = comparator is not None and comparator.end() < len(stem)
+    if comparator and is_inside and preposition in ("with", "on", "for") and "group" not in fragment:
+        return f"{stem[: comparator.start()]}{new_object}{stem[comparator.end() :]}?"
+    last_phrase = re.match(rf"(?P<before>.*)\b(?P<preposition>{_PREPOSITIONS})\s+(?P<object>.+)$", stem, re.I)
+    last_object = last_phrase["object"] if last_phrase else ""
+    is_same_preposition = last_phrase is not None and last_phrase["preposition"].lower() == preposition
+    name_populations = bool(_POPULATION.search(last_object) and _POPULATION.search(fragment))
+    if not is_same_preposition and not name_populations:
+        interchangeable = _INTERCHANGEABLE_PREPOSITIONS.get(preposition, (preposition,))
+        for inner in _INNER_PHRASE.finditer(stem):
+            if inner["preposition"].lower() in interchangeable:
+                return f"{stem[: inner.start()]}{fragment} {stem[inner.end() :]}?"
+    if last_phrase and (is_same_preposition or name_populations or _TRIAL_ARM.search(last_object)):
+        return f"{last_phrase['before']}{fragment}?"
+    return f"{stem} {fragment}?"
 
 
 def _is_date_or_number(name: str) -> bool:
-    """Return whether a name is a day, a month, a date or a number."""
+    """Return whether every word of a name is a day, a month, a date or a number."""
     return all(_DATE_WORD.fullmatch(word) for word in name.split())
 
 
-def continued_documents(message: str, made: Rewrite, earlier: EarlierState | None) -> list[str]:
+def continued_documents(message: str, rewrite: Rewrite, earlier: EarlierState | None) -> list[str]:
     """Return the id of the document that a follow-up searches first: the first one that the last answer cites.
 
-    It is another one if that one's quote has none of the message's own words and the other's has. The list is empty if
-    the last answer cites nothing, if the message stands alone, or if it names nothing itself and several documents are
-    cited: each of these speaks of what it means. Typos are ignored, and a
-    question about an office is taken to be about the organisation of the document before.
+    It is another one if only that one's quote names the person meant, or has any of the message's own words. The list
+    is empty if the last answer cites nothing, if the message stands alone, or if it names nothing itself and several
+    documents are cited: each of these speaks of what it means. Typos are ignored, and a question about an office is
+    taken to be about the organisation of the document before.
 
     Args:
         message: The user's message.
-        made: The standalone question to which the message was rewritten.
+        rewrite: The standalone question to which the message was rewritten.
         earlier: The last answer.
     """
-    spoken = " ".join(message.split())
+    spelled = " ".join(message.split())
     # A corrected spelling is no sign that the message leaned on the conversation.
-    for written, corrected in made.corrections:
-        spoken = spoken.replace(written, corrected)
+    for written, corrected in rewrite.corrections:
+        spelled = spelled.replace(written, corrected)
     # "Who is the landlord?" leans on no words of the conversation, and yet means the lease that was just read.
-    leans = spoken != made.question or _ASKS_OFFICE_HOLDER.match(_LEADING_CONNECTIVES.sub("", spoken, count=1))
+    asks_office = _ASKS_OFFICE_HOLDER.match(_LEADING_CONNECTIVES.sub("", spelled, count=1)) is not None
+    leans_on_conversation = spelled != rewrite.question or asks_office
+    if not leans_on_conversation or not earlier or not earlier["citations"]:
+        return []
     # "The repair" is one of a thing, of which other documents may say more than the one cited first; and who held an
     # office in another year is said in the documents of that year.
-    asks_anew = (
-        match_bare_noun(spoken) or _ASKS_HOLDER_AT_TIME.fullmatch(spoken.rstrip(" ?.!")) or group_counted_then(spoken)
+    needs_other_documents = (
+        match_bare_noun(spelled)
+        or _ASKS_HOLDER_AT_TIME.fullmatch(spelled.rstrip(" ?.!"))
+        or group_counted_then(spelled)
     )
     # What "How many copies?" found may be copies of anything.
-    is_of_anything = earlier is not None and _HOW_MANY_ALONE.fullmatch(earlier["question"]) is not None
-    if is_of_anything or not earlier or not earlier["citations"] or not leans or asks_anew:
+    if needs_other_documents or _HOW_MANY_ALONE.fullmatch(earlier["question"]):
         return []
-    # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
     citations = earlier["citations"]
-    known = f"{spoken} {earlier['question']}"
-    named = [name for name in _capitalised_names(made.question) if name not in known and _PERSON_NAME.fullmatch(name)]
-    naming = [each for each in citations if named and named[0] in each["quote"]]
+    # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
+    known = f"{spelled} {earlier['question']}"
+    added_names = [name for name in _capitalised_names(rewrite.question) if name not in known]
+    people = [name for name in added_names if _PERSON_NAME.fullmatch(name)]
+    naming_person = [citation for citation in citations if people and people[0] in citation["quote"]]
     # What several documents said, each in its own words, is no answer of the first of them.
-    if not naming and earlier["answer"].startswith(SEVERAL):
+    if not naming_person and earlier["answer"].startswith(SEVERAL):
         return []
-    if has_no_subject(spoken) and len({each["document_id"] for each in citations}) > 1:
+    if has_no_subject(spelled) and len({citation["document_id"] for citation in citations}) > 1:
         return []
-    own = own_words(spoken) - frozenset(words(earlier["question"]))
-    saying = [each for each in citations if own & frozenset(words(each["quote"]))]
-    is_said_first = citations[0] in saying
-    return [str((naming or ([] if is_said_first else saying) or citations)[0]["document_id"])]
+    new_words = own_words(spelled) - frozenset(words(earlier["question"]))
+    with_new_words = [citation for citation in citations if new_words & frozenset(words(citation["quote"]))]
+    first_choice = (naming_person or with_new_words or citations)[0]
+    return [str(first_choice["document_id"])]
 
 
 def new_names(message: str) -> list[str]:
@@ -1040,11 +1197,14 @@ def new_names(message: str) -> list[str]:
     These are the names, years and words for documents in the message, and the only content word of a question without a
     pronoun: "What does insulin do?" may be about any document.
     """
-    rest = _LEADING_CONNECTIVES.sub("", message, count=1)
-    clause = _CLAUSE_START.match(rest)
-    topics = words(rest) if clause and rest == message and not _BACK_REFERENCE.search(rest) else []
-    names = _capitalised_names(rest if clause else f"and {rest}")
-    return [*names, *YEAR.findall(rest), *_DOCUMENT_WORD.findall(rest), *(topics if len(topics) == 1 else [])]
+    fragment = _LEADING_CONNECTIVES.sub("", message, count=1)
+    is_question = _CLAUSE_START.match(fragment) is not None
+    # The first word of a question is no name, while that of a fragment, "Potato", may be one.
+    capitalised = _capitalised_names(fragment if is_question else f"and {fragment}")
+    is_whole_question = is_question and fragment == message and not _BACK_REFERENCE.search(fragment)
+    topics = words(fragment) if is_whole_question else []
+    only_topic = topics if len(topics) == 1 else []
+    return [*capitalised, *YEAR.findall(fragment), *_DOCUMENT_WORD.findall(fragment), *only_topic]
 
 
 def may_mean_several(message: str, asked: str, before: str) -> bool:
@@ -1057,60 +1217,70 @@ def may_mean_several(message: str, asked: str, before: str) -> bool:
         asked: The standalone question made from it.
         before: The question before it.
     """
-    is_behind = asked != before and asked.startswith(before)
-    return is_behind and asks_which_one(before) and _IT_OR_THEY.search(message) is not None
+    is_appended = asked != before and asked.startswith(before)
+    return is_appended and asks_which_one(before) and _IT_OR_THEY.search(message) is not None
 
 
 def new_subject(message: str) -> str:
-    """Return what a fragment puts in the place of what was spoken of, "Potato" of "What about Potato?"; "" for none."""
-    lead = _LEADING_CONNECTIVES.match(message)
-    rest = message[lead.end() :].strip(" ?.!") if lead else ""
-    if not rest or _CLAUSE_START.match(rest):
+    """Return the name or thing that a fragment asks about instead: "Potato" of "What about Potato?"; "" for none."""
+    fragment = _fragment_behind_connectives(message)
+    if not fragment or _CLAUSE_START.match(fragment):
         return ""
-    bare = re.sub(r"^(?:(?:of|for|about) )?(?:the (?=[A-Z]))?", "", rest)
-    is_name = all(word[:1].isupper() for word in bare.split()) and not _is_date_or_number(bare) and bool(words(bare))
-    return bare if is_name or names_kind_of_thing(bare) else ""
+    subject = re.sub(r"^(?:(?:of|for|about) )?(?:the (?=[A-Z]))?", "", fragment)
+    is_capitalised = all(word[:1].isupper() for word in subject.split())
+    is_name = is_capitalised and not _is_date_or_number(subject) and bool(words(subject))
+    return subject if is_name or names_kind_of_thing(subject) else ""
 
 
 def new_subject_spelled(message: str, question: str = "") -> tuple[str, ...]:
-    """Return the spellings of what, or whom, a fragment puts in the place of what was spoken of; () for none.
+    """Return the spellings of the thing or people that a fragment asks about instead, such as singular and plural.
+
+    The result is () if the message is no such fragment.
 
     Args:
         message: The follow-up.
         question: The question before it; one that asks what was done to a thing may have another in its place.
     """
-    lead = _LEADING_CONNECTIVES.match(message)
-    fragment = message[lead.end() :].strip(" ?.!") if lead else ""
-    people = people_named_in(fragment)
+    fragment = _fragment_behind_connectives(message)
     subject = (
         new_subject(message) or group_counted_then(message) or thing_in_fragment(question.rstrip(" ?.!"), fragment)
     )
-    return people or ((subject,) if subject else ())
+    return people_named_in(fragment) or ((subject,) if subject else ())
+
+
+def _fragment_behind_connectives(message: str) -> str:
+    """Return "Potato" for "What about Potato?"; "" for a message that begins with no connective."""
+    connectives = _LEADING_CONNECTIVES.match(message)
+    return message[connectives.end() :].strip(" ?.!") if connectives else ""
 
 
 def has_unresolved_reference(question: str) -> bool:
-    """Return whether a question contains "she" or "it" and nothing before it that the pronoun can mean."""
-    personal = _NAME_LIKE_PRONOUN.sub(" ", _IMPERSONAL_IT.sub(" ", question))
-    pointer = _BACK_REFERENCE.search(personal)
-    if pointer is None or _stands_alone(question):
+    """Return whether a question contains "she", "it" or the like and nothing before it that the word can mean."""
+    referring = _NAME_LIKE_PRONOUN.sub(" ", _IMPERSONAL_IT.sub(" ", question))
+    reference = _BACK_REFERENCE.search(referring)
+    if reference is None or _stands_alone(question):
         return False
-    return not (pointer[0].lower() in _POSSESSIVE_PRONOUNS and words(personal[: pointer.start()]))
+    is_possessive = reference[0].lower() in _POSSESSIVE_PRONOUNS
+    return not (is_possessive and words(referring[: reference.start()]))
 
 
 def is_unresolved(message: str, asked: str) -> bool:
-    """Return whether nobody knows what a follow-up points to, also where it was put behind the question before.
+    """Return whether a follow-up still contains a pronoun of unknown meaning, alone or behind the question before.
 
-    What names its own subject first does so no more: "Does the dog need a diet for it?".
+    A message that is appended to the question before is resolved if it names a thing ahead of the pronoun: "Does the
+    dog need a diet for it?".
 
     Args:
         message: The message as it was typed.
         asked: The standalone question made from it.
     """
-    spoken = " ".join(message.split())
-    if spoken == asked or not asked.endswith(spoken):
+    typed = " ".join(message.split())
+    is_appended = typed != asked and asked.endswith(typed)
+    if not is_appended:
         return has_unresolved_reference(asked)
-    pointer = _BACK_REFERENCE.search(spoken)
-    return has_unresolved_reference(spoken) and not (pointer and _DETERMINER.search(spoken[: pointer.start()]))
+    reference = _BACK_REFERENCE.search(typed)
+    names_thing_first = reference is not None and _DETERMINER.search(typed[: reference.start()]) is not None
+    return has_unresolved_reference(typed) and not names_thing_first
 
 
 def names_nobody(question: str) -> bool:
