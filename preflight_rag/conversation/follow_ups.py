@@ -66,6 +66,7 @@ _BACK_REFERENCE = re.compile(
     rf"|{ANOTHER_ONE}",
     re.I,
 )
+"""A word that may refer to an earlier question: "it", "she", "the same", "which one", "there" at the end."""
 _NAME_LIKE_PRONOUN = re.compile(r"(?<=\w )[A-Z][\w’'-]+ (?:He|She|Her|Him)\b")
 """A name that ends like a pronoun: "Maolin He", not "Did he" or "he wrote"."""
 _POSSESSIVE_PRONOUNS = ("its", "their", "his", "her")
@@ -84,15 +85,15 @@ _ASKS_OFFICE_HOLDER = re.compile(
     r"|auditors?|landlord|tenant|buyer|seller|employer|editor(?:[ -]in[ -]chief)?|minister|secretary|treasurer)\W*$",
     re.I,
 )
-"""A question for the holder of an office, which an organisation, a town or a contract has and no finding does."""
+"""A question for the holder of an office of an organisation, a town or a contract: "Who is the mayor?"."""
 _OFFICE_BEFORE_NAME = re.compile(r"^.*\b(?:C[EFOT]O|Officer|President|Chair\w*|Director|Mayor|Head) of (?:the )?", re.I)
-"""An office before the name of what has it, which are one run of capitals: "CEO of Amcor"."""
+"""The office in front of an organisation's name, where both are one run of capitals: "CEO of Amcor"."""
 _ASKS_FIGURE = re.compile(
     r"(?:what|how (?:high|large|big)) (?:is|was|were|are)"
     rf"(?: (?!(?:{_PREPOSITIONS})\b)[a-z]+(?:-[a-z]+)?){{2,4}}[ ?.!]*$",
     re.I,
 )
-"""A question for a figure that names nobody: "what was net income?"."""
+"""A question for a figure without its owner: "what was net income?"."""
 _NOUN_BEFORE_PRONOUN = re.compile(
     r"(?:(?:(?:in|for|at|on) )?(?:which|what|how many)|(?:are|were) there(?: any)?"
     r"|(?:show|list|name|find|give)(?: me)?)"
@@ -102,13 +103,13 @@ _NOUN_BEFORE_PRONOUN = re.compile(
 """A question with a pronoun that may stand for its own subject: "which projects cost more than their budget"."""
 _PLURAL_NOUN = re.compile(r"[\w-]{2,}(?<![su])s|people|(?:wo)?men|children", re.I)
 _AUXILIARY_BEFORE_SUBJECT = re.compile(r"(?:do|does|did|can|could|will|would|should|may|must)", re.I)
-"""Verbs that another subject follows: in "which items did they lose of their stock" the items have nothing."""
+"""An auxiliary behind which another subject stands, the owner: "which items did they lose of their stock"."""
 _SUBJECT_WITHOUT_THE = re.compile(
     r"(?:what|how|where|when|why) (?:does|do|did|can|could|will|would) (?:an? )?(?P<subject>[\w'’-]+)"
     r" (?:do|be|have)\b",
     re.I,
 )
-"""A question about one thing without an article that points to something known: "what does insulin do"."""
+"""A question about one thing that it names without "the": "what does insulin do"."""
 _RESEARCHERS = re.compile(
     r"(?:authors|researchers|investigators|scientists|doctors|subjects|participants|volunteers)", re.I
 )
@@ -116,7 +117,7 @@ _THERE_AT_END = re.compile(r" (?:is|are|was|were) there\W*$", re.I)
 _IMPERSONAL_IT = re.compile(
     r"\bit (?:takes?\b(?!\W*$)|rains?\b|snows?\b|(?!costs? to [a-z]+\W*$)\w+ (?:to|that)\b)", re.I
 )
-"""An "it" that stands for nothing; what costs something "to renew" is a thing, unless a thing stands behind that."""
+"""An "it" that stands for nothing: "it takes an hour", "it costs £5 to enter"; not "What does it cost to renew?"."""
 _POPULATION = re.compile(
     r"\b(?:adults?|child(?:ren)?|kids|infants?|bab(?:y|ies)|newborns?|toddlers?|teenagers?|adolescents?|(?:wo)?m[ae]n"
     r"|pregnan\w+|elderly|seniors?|patients|people|mice|rats|animals|dogs|cats)\b",
@@ -125,12 +126,10 @@ _POPULATION = re.compile(
 _TRIAL_ARM = re.compile(
     r"\b(?:groups?|arms?|placebo|controls?|(?:usual|standard) care|sham|comparators?|treated|untreated)\b", re.I
 )
-"""Words for the arms of a trial: a fragment that names another arm takes the place of one, whatever its preposition."""
+"""Words for the arms of a trial; a fragment with one replaces the arm of a question, whatever the prepositions."""
 _COMPARATOR = re.compile(r"\b(?:placebo|sham|usual care|standard care)\b(?! (?:group|arm))", re.I)
-"""The comparator of a study arm where it stands for the arm's patients: "of placebo patients"."""
+"""What a treatment is compared with, where it stands for the patients: "of placebo patients"."""
 _NAME_AT_END = re.compile(r"(?<=[a-z] )(?>(?:[A-Z0-9][\w-]*+ ){0,20})[A-Z0-9][\w-]*+$")
-
-
 _HE_OR_SHE = re.compile(r"\b(?:he|she|him|his|her)\b", re.I)
 _IT_OR_THEY = re.compile(r"\b(?:it|its|they|them|their)\b", re.I)
 _PERSON_NAME = re.compile(
@@ -157,7 +156,7 @@ _ASKS_PEOPLE_AT_OCCASION = re.compile(
 )
 """A question for people at an occasion that it does not name: "who was absent?"."""
 _PREPOSITION_BEFORE_OCCASION = {"state": " at", "act": "", "part": " at", "came": " to", "took": " in"}
-"""What stands between such a question and the occasion."""
+"""The word between such a question, by the name of its group, and the occasion: "who came to the fair"."""
 _WHO_IS = re.compile(r"who(?:['’]s| is| are| was| were| will be) ", re.I)
 _YES_NO_QUESTION = re.compile(
     r"(?P<auxiliary>is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|must|may) (?P<rest>.+)", re.I
@@ -166,7 +165,7 @@ _IRREGULAR_NEGATIONS = {"can": "can't", "may": "can't", "will": "won't"}
 _ASKS_FIRM_FIGURE = re.compile(
     r"(?:how (?:many|much)|what|which)\b.*\b(?:do|does|did|has|have|had|will|would) it\b", re.I
 )
-"""What is asked of a firm that does or has something: "how many stores did it open"."""
+"""A question for what a firm did or has, which nobody asks of a person: "how many stores did it open"."""
 _ASKS_WHO = re.compile(r"\W*(?:who|whom|which (?:person|man|woman))\b", re.I)
 _AUXILIARIES = "is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must"
 _NOT_AUXILIARY = rf"(?!(?:{_AUXILIARIES})\b)"
@@ -176,7 +175,7 @@ _ASKS_ABOUT_SUBJECT = re.compile(
     r"(?: (?:called|named|located|born|held|made|kept|stored))?$",
     re.I,
 )
-"""The subject of a question about one thing: "What was [the annual dividend of 2023]?"."""
+"""A question about one thing, its subject: "What was [the annual dividend of 2023]?"."""
 _ASKS_EVENT_OF_THING = re.compile(
     r"(?P<thing>(?:when|where) (?:is|was|are|were) [^?]{1,200}(?<! the)(?<! a)(?<! an))"
     r" (?:(?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed)\b)[a-z]{2,20}ed|sent|built|sold|paid)$",
@@ -205,7 +204,7 @@ _INNER_PHRASE = re.compile(
     rf"(?=(?:{_PREPOSITIONS}|{_AUXILIARIES}|\w{{1,40}}ed)\b)",
     re.I,
 )
-"""A preposition with up to four words before a verb or preposition: "of etoricoxib" of a dose that was given."""
+"""A prepositional phrase inside a question: "of etoricoxib" of "Which dose of etoricoxib was given?"."""
 _NAME_BEFORE_QUESTION = re.compile(
     r"(?:(?i:and|but|so|then|what about|how about) )?"
     r"(?P<name>(?:[A-Z][\w'’-]{0,40}\.? ){0,4}[A-Z][\w'’-]{0,40}), (?P<clause>\w[^?]{2,200})"
@@ -218,27 +217,27 @@ _OPENING_WORD_NOT_NAME = re.compile(
     r"|august|september|october|november|december)\b",
     re.I,
 )
-"""Words that open a message and are no name in front of its question: "Okay, when does she work?"."""
+"""A word in front of a question that is no name: "Okay, when does she work?"."""
 _DOCUMENT_WORD = re.compile(
     r"\b(?:contract|agreement|lease|rules|constitution|leaflet|notice|minutes|report|letter|invoice|receipt|e?mail|article"
     r"|paper|book|manual|handbook|brochure|slides|presentation|spreadsheet|list|register|log|policy|page|website|memo)\b",
     re.I,
 )
-"""Words for documents: "what about in the contract?" may mean another one than the last answer cites."""
+"""A word for a document: "what about in the contract?" may mean another one than the last answer cites."""
 YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _ASKS_TROUBLE_WITH = re.compile(
     r"^(?P<asked>\W*(?:(?:and|so) )?what(?:['’]s| is| was)) (?:wrong|the matter|the (?:problem|trouble|issue)|up) with"
     r" (?P<thing>\w)",
     re.I,
 )
-"""A question for what a thing suffers from: "What was wrong with the boiler?" speaks of the boiler."""
+"""A question for the trouble of a thing, which is its subject: "What was wrong with the boiler?"."""
 _ASKS_ABOUT_EVENT = re.compile(r"(?:(?:and|so) )?(?:when|where|how (?:bad|serious)) (?:was|is) it", re.I)
 _GENERIC_NOUN_AT_END = re.compile(
     r"\bthe (?:stud(?:y|ies)|trials?|patients?|participants?|subjects|volunteers|(?:wo)?m[ae]n|authors?|company"
     r"|meeting|filing|report|paper|article|document|book|project|people|groups?)\W*$",
     re.I,
 )
-"""A thing of a kind, as the whole of what is asked about: "How old were the women?" means those just spoken of."""
+"""A generic noun as the subject of a question, which means the one just spoken of: "How old were the women?"."""
 LONGEST_NAME = 100
 """Characters of a name that takes the place of a pronoun; a longer run of capitals is none. A guess."""
 MOST_WORDS_OF_GENERIC_QUESTION = 3
@@ -271,10 +270,9 @@ _PAYING_GROUP = re.compile(
     r"|kids|seniors?|infants?|babies|teenagers?|patients|women|men)",
     re.I,
 )
-"""People of whom rules say what they pay or get: a fragment with others of them takes their place."""
+"""A group of people of whom rules say what it pays or gets; another such group in a fragment takes its place."""
 _INTERCHANGEABLE_PREPOSITIONS = {"with": ("with", "on"), "on": ("on", "with")}
-"""Prepositions for what patients get: "patients on etoricoxib", "and with placebo?"."""
-
+"""Prepositions with one meaning for what patients get: "patients on etoricoxib", "and with placebo?"."""
 _ASKS_ATTRIBUTE = re.compile(
     r"(?:what|how (?:much|high|long|large)|when|where|who)(?:['’]s| is| are| was| were)"
     r" (?P<thing>(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}?)(?= (?:of|for|in|at|on) |$)",
@@ -303,20 +301,20 @@ _ASKS_HOLDER = re.compile(
     re.I,
 )
 _IT_AS_SUBJECT = re.compile(r"^(?:(?:and|but|so) )?(?:[a-z]+ ){0,4}?it (?!is\b|was\b)[a-z]", re.I)
-"""A question of which the subject is "it", whatever else it names: "Does it work on Windows?"."""
+"""A question whose subject is "it", whatever else it names: "Does it work on Windows?"."""
 _PRONOUN_PHRASE_AT_END = re.compile(r" (?:for|of|with) (?:that|this|them|it)(?=\W*$)")
 _CAPITALISED_COMMON_NOUN = re.compile(
     r"(?:Club|Fund|Company|Board|Committee|Society|Trust|Trustees|Museum|Council|College|School|Association|Bank|Group"
     r"|Church|Parish|Estate|University|Hospital|Library|Foundation|Department|Ministry|Landlord|Tenant|Customer"
     r"|Supplier|Contractor|Client|Employer|Party|Parties|Agreement|Contract|Policy|Plan)"
 )
-"""A common noun that a contract writes like a name: "for the Club". It is nobody's name."""
+"""A common noun that contracts write with a capital: "for the Club". It is nobody's name."""
 _RELATIVE_OF_PERSON = re.compile(
     rf"(?P<owner>[^?]{{2,100}})['’]s? (?:[a-z]+ )?(?:{names.RELATIVES}|family|deputy|assistant|successor|predecessor"
     r"|boss|team|dog|cat|horse)",
     re.I,
 )
-"""Somebody who belongs to a person: "Mina Lyle’s father"."""
+"""A relative or companion of a person, with that person's name: "Mina Lyle’s father"."""
 _DETERMINER = re.compile(r"\b(?:the|our|your|my|an?) (?!ones?\b)", re.I)
 _LABELLED_CELL = re.compile(r"(?:^|\| )(?P<label>[^|:]{2,60}): (?P<value>[^|]+?)(?= \||$)")
 """A cell of a row that is written out with its columns: "Race officer: Oonagh Flint"."""
@@ -390,16 +388,15 @@ def _without_leading_connectives(text: str) -> str:
 
 
 def _put_fragment_in(question: str, fragment: str, before: Sequence[str]) -> str:
-    """Return a whole question made of a fragment and the question before it; "" if the fragment fits nowhere.
+    """Return a whole question made of a fragment, "in children?", and the question before it; "" if it fits nowhere.
 
     Args:
         question: The question before the fragment.
-        fragment: The fragment without leading connectives, such as "in children?".
-        before: The questions before the fragment, oldest first; the last one is `question`.
+        fragment: The fragment, without "and" or "what about".
+        before: All questions before the fragment, oldest first.
     """
-    completed = _replace_name_before_holder_question(question, fragment, before) or _complete_fragment(
-        question, fragment
-    )
+    completed = _replace_name_before_holder_question(question, fragment, before)
+    completed = completed or _complete_fragment(question, fragment)
     if completed or _CLAUSE_START.match(fragment):
         return completed
     return _replace_phrase(question, fragment)
@@ -425,11 +422,8 @@ def _resolve_references(message: str, question: str, people: Sequence[str], befo
     if not stem:
         return with_names
     with_owner = _add_owner_and_year(stem, question) if _ASKS_OFFICE_HOLDER.match(stem) else ""
-    is_whole_question = (
-        with_owner != ""
-        or (_stands_alone(stem) and not _BACK_REFERENCE.search(stem))
-        or counts_another_group_then(stem, question, year)
-    )
+    is_whole_question = with_owner != "" or (_stands_alone(stem) and not _BACK_REFERENCE.search(stem))
+    is_whole_question = is_whole_question or counts_another_group_then(stem, question, year)
     return f"{(with_owner or stem).rstrip(' ?.!')} in {year}?" if is_whole_question else with_names
 
 
@@ -581,11 +575,9 @@ def _replace_pronoun(message: str, question: str, people: Sequence[str], before:
     bare_noun = match_bare_noun(message)
     if bare_noun or asks_for_another(message):
         thing = _find_thing_repaired(question)
-        return (
-            add_owner_of_noun(message, bare_noun, thing, question)
-            if bare_noun
-            else replace_one_with_kind(message, thing)
-        )
+        if bare_noun:
+            return add_owner_of_noun(message, bare_noun, thing, question)
+        return replace_one_with_kind(message, thing)
     # Spaces keep the positions of the message where "it" stands for nothing: "How long does it take to …".
     it_or_they = _IT_OR_THEY.search(_IMPERSONAL_IT.sub(lambda match: " " * len(match[0]), message))
     if not it_or_they or _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!")):
@@ -639,12 +631,10 @@ def _find_thing_in_earlier_questions(message: str, pronoun: re.Match[str], befor
     is_singular = pronoun[0].lower() in ("it", "its")
     recent = reversed(list(before)[-MOST_TURNS_BACK:])
     topic_question = next((turn for turn in recent if not _keeps_previous_topic(turn)), "")
-    # After "What happened to the mill?", "When was it?" asks for what happened, and not for the mill.
-    asks_event = re.match(r"what happened\b", topic_question, re.I) and _ASKS_ABOUT_EVENT.fullmatch(
-        message.rstrip(" ?.!")
-    )
-    if not topic_question or asks_event or not is_singular:
+    if not topic_question or not is_singular:
         return ""
+    if re.match(r"what happened\b", topic_question, re.I) and _ASKS_ABOUT_EVENT.fullmatch(message.rstrip(" ?.!")):
+        return ""  # After "What happened to the mill?", "When was it?" asks for what happened, and not for the mill.
     return _find_thing_meant(message, pronoun, topic_question)
 
 
@@ -708,13 +698,9 @@ def _names_for_pronoun(question: str, message: str) -> list[str]:
     A pronoun stands for no name that the message itself contains, for no common noun ("the Club") and for no long run
     of capitals.
     """
-    candidates = [
-        name
-        for name in _capitalised_names(question)
-        if name.casefold() not in message.casefold()
-        and len(name) <= LONGEST_NAME
-        and not _is_capitalised_common_noun(name, question)
-    ]
+    unsaid = [name for name in _capitalised_names(question) if name.casefold() not in message.casefold()]
+    short_names = [name for name in unsaid if len(name) <= LONGEST_NAME]
+    candidates = [name for name in short_names if not _is_capitalised_common_noun(name, question)]
     return [name for name in candidates if not _is_date_or_number(name)] or candidates
 
 
@@ -763,9 +749,8 @@ def _has_quantity(name: str, subject: str) -> bool:
 
     A quantity does nothing and owns nothing; the capital of Georgia does.
     """
-    belongs_to_name = (
-        subject.startswith((f"{name}'", f"{name}’")) or f" of {name}" in subject or f" of the {name}" in subject
-    )
+    has_possessive = subject.startswith((f"{name}'", f"{name}’"))
+    belongs_to_name = has_possessive or f" of {name}" in subject or f" of the {name}" in subject
     return belongs_to_name and QUANTITY.search(subject) is not None
 
 
@@ -1083,10 +1068,11 @@ def _replace_phrase(question: str, fragment: str) -> str:
     last_phrase = re.match(rf"(?P<before>.*\b(?:{_PREPOSITIONS}))\s+(?P<object>.+)$", stem, re.I)
     if last_phrase and _POPULATION.search(last_phrase["object"]) and _POPULATION.search(fragment):
         return f"{last_phrase['before']} {fragment}?"
+    is_date = _is_date_or_number(fragment)
     name = _NAME_AT_END.search(stem)
-    if name and fragment[:1].isupper() and _is_date_or_number(name[0]) == _is_date_or_number(fragment):
+    if name and fragment[:1].isupper() and _is_date_or_number(name[0]) == is_date:
         return f"{stem[: name.start()]}{fragment}?"
-    same_kind = [name for name in _capitalised_names(stem) if _is_date_or_number(name) == _is_date_or_number(fragment)]
+    same_kind = [old_name for old_name in _capitalised_names(stem) if _is_date_or_number(old_name) == is_date]
     if len(same_kind) != 1:
         return ""
     old_name = same_kind[0]
@@ -1166,13 +1152,11 @@ def continued_documents(message: str, rewrite: Rewrite, earlier: EarlierState | 
         return []
     # "The repair" is one of a thing, of which other documents may say more than the one cited first; and who held an
     # office in another year is said in the documents of that year.
-    needs_other_documents = (
-        match_bare_noun(spelled)
-        or _ASKS_HOLDER_AT_TIME.fullmatch(spelled.rstrip(" ?.!"))
-        or group_counted_then(spelled)
-    )
+    asks_holder = _ASKS_HOLDER_AT_TIME.fullmatch(spelled.rstrip(" ?.!"))
+    if match_bare_noun(spelled) or asks_holder or group_counted_then(spelled):
+        return []
     # What "How many copies?" found may be copies of anything.
-    if needs_other_documents or _HOW_MANY_ALONE.fullmatch(earlier["question"]):
+    if _HOW_MANY_ALONE.fullmatch(earlier["question"]):
         return []
     citations = earlier["citations"]
     # Whoever "she" is by the answer is sought in the document that names her, and not in an older one.
@@ -1242,9 +1226,8 @@ def new_subject_spelled(message: str, question: str = "") -> tuple[str, ...]:
         question: The question before it; one that asks what was done to a thing may have another in its place.
     """
     fragment = _fragment_behind_connectives(message)
-    subject = (
-        new_subject(message) or group_counted_then(message) or thing_in_fragment(question.rstrip(" ?.!"), fragment)
-    )
+    subject = new_subject(message) or group_counted_then(message)
+    subject = subject or thing_in_fragment(question.rstrip(" ?.!"), fragment)
     return people_named_in(fragment) or ((subject,) if subject else ())
 
 
