@@ -13,7 +13,7 @@ _NOUN_PHRASE_BOUNDARIES = (
     r"|who|whom|whose|what|when|where|which|why|how|and|or|but|as|so|while|not"
     r"|i|we|you|they|he|she|it|us|me|him|them|there|here|wrong|well|first|last)"
 )
-"""Words at which a noun with what stands before it ends; "wrong" is what somebody finds with a thing."""
+"""Words that belong to no noun phrase, so that one ends there; "wrong" is what somebody finds with a thing."""
 _NOUN = rf"(?:(?!{_NOUN_PHRASE_BOUNDARIES}\b)[\w'’&.-]+)"
 _DEFINITE_DETERMINER = re.compile(r"\b(?:the|our|your|my)\s", re.I)
 _ANY_DETERMINER = re.compile(r"\b(?:the|our|your|my|his|her|their|this|that|an?)\s", re.I)
@@ -22,7 +22,7 @@ _NOUN_PHRASE_CHAIN = re.compile(
     rf"(?: (?:of|in) (?:(?:the|our|your|my|an?) )?{_NOUN}(?: {_NOUN}){{0,4}}){{0,2}}",
     re.I,
 )
-"""A thing with its article, and what it belongs to or lies in: "the crack in the figurehead"."""
+"""A thing with its determiner, and what it belongs to or lies in: "the crack in the figurehead"."""
 _REPAIR_OF = re.compile(r"^the (?:repairs?|restoration|renovation|refurbishment|replacement) of (?:the|our) ", re.I)
 _TIME_AT_END = re.compile(
     r" (?:(?:in|on|during|since|for|until|at|by) (?:the )?(?:early |late |year )?(?:[A-Z]\w+ )?\d[\w./:-]*"
@@ -31,13 +31,13 @@ _TIME_AT_END = re.compile(
     r"|(?:in |on |at )?(?:(?:last|this|next) (?:year|month|week|time|summer|winter|spring|autumn)|now|today|yesterday)"
     r"|as well|too|again|at the time|at present)$"
 )
-"""When something happened, at a question's end: "in June 2024", "last year"."""
+"""A time at the end of a question: "in June 2024", "last year"."""
 _AUXILIARY_AT_END = re.compile(
     r"\b(?P<word>do|does|did|can|could|will|would|should|may|must|is|are|was|were|has|have|had)$", re.I
 )
 _INFINITIVE_OR_IT = re.compile(r"\bto [a-z]+$|\b(?:it|its)\b", re.I)
 _PARTICLE_AT_END = re.compile(r" (?:out|up|off|down|away|back|over|from|to|for|with|at|in|on|about|of)$", re.I)
-"""What stands behind a verb at a question's end: "run out", "leave from"."""
+"""A particle or preposition behind a verb at the end of a question: "run out", "leave from"."""
 _BE = re.compile(r"is|are|was|were", re.I)
 _PARTICIPLE = re.compile(
     r"(?!(?:shed|seed|feed|speed|need|weed|sled|breed|bed|bleed|reed|steed|creed)$)[a-z]{2,20}ed", re.I
@@ -65,20 +65,20 @@ _ROLE = (
 ROLE_PHRASE = re.compile(
     rf"\b(?P<article>the|an?|each|every) (?:[a-z-]+ ){{0,2}}?{_ROLE}\b(?! (?:of|for|from)\b)(?!['’])", re.I
 )
-"""A person who is called by a role, known ("the conservator") or any ("a senator")."""
+"""A person called by a role: a known one ("the conservator") or any ("a senator")."""
 _SUBJECT_OF_CLAUSE = re.compile(
     r"\b(?:do|does|did|has|had|will|would|can|could|should) (?P<who>the [a-z-]+) [a-z-]+\b.{0,100}"
     r"\b(?:when|after|before|while|because|as|that|if|where) (?:he|she)\b",
     re.I,
 )
-"""Who is "she" in "What did the diver find when she went down"."""
+"""The subject that "he" or "she" of its own clause means: "What did the diver find when she went down"."""
 _PERSON_VERB = (
     r"(?:find|examine|inspect|write|say|tell|think|recommend|propose|suggest|advise|ask|see|notice|want|believe"
     r"|describe|draw|paint|work|live|learn|teach|marry|die|retire|resign|join|speak|interview|discover|invent|study"
     r"|wear|sing|feel|hear|know|mean|look|observe|conclude|argue|vote|promise|complain|apologi[sz]e|warn|agree|refuse"
     r"|wish|hope|play|sit|stand|eat|drink|sleep|talk|explain|note|check|assess|treat|repair|restore|clean)"
 )
-"""Verbs of which the subject, where its name may be a person's, is more likely a person than a firm."""
+"""Verbs whose subject, where its name may be a person's or a firm's, is more likely a person."""
 _TITLE = r"(?:Mr|Ms|Mrs|Miss|Dr|Prof|Sir|Dame|Lord|Lady|Canon|Rev)"
 _TREATED_AS_PERSON = re.compile(
     rf"\b{_TITLE}\.? @|\b(?:do|does|did|has|had|can|could|will|would|should|must) @ (?:not |also )?{_PERSON_VERB}\b"
@@ -88,14 +88,14 @@ _TREATED_AS_PERSON = re.compile(
     r"|@ [^@]{1,100}\b(?:he|she|his|her|him)\b",
     re.I,
 )
-"""How a question speaks of a person, whose name `@` stands for."""
+"""A question that treats the name `@` as a person's: "How old is @"."""
 _TREATED_AS_THING = re.compile(
     r"\b(?:what (?:is|was)|the|in|at|on"
     r"|who (?:first |originally )?(?:created|wrote|made|invented|designed|developed|built|published|released|composed"
     r"|programmed|produced|sells|makes|publishes|develops|maintains)) @|@['’]",
     re.I,
 )
-"""How a question speaks of a place or a firm, whose name `@` stands for: "in Mill Lane", "Ulta Beauty's sales"."""
+"""A question that treats the name `@` as a place, firm or work: "in Mill Lane", "Ulta Beauty's sales"."""
 _NOUN_OF_OWNER = re.compile(r"(?:the|our|your|my) (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+) (?:of|for) (?P<owner>.+)", re.I)
 _OWNERS_NOUN = re.compile(
     r"(?P<owner>(?:the|our|your|my) (?:[\w-]+ ){0,3}?[\w-]+)['’]s (?:[\w-]+ ){0,3}?(?P<noun>[\w-]+)", re.I
@@ -106,7 +106,7 @@ _ASKS_ABOUT_OBJECT = re.compile(
     r"|how (?:long|big|old|heavy|tall|wide|deep)|where)\b",
     re.I,
 )
-"""What is said of a thing, and not of its price or its date: "why did it crack?"."""
+"""Words of a question about an object, and not about its price or its date: "why did it crack?"."""
 _WORDS_THAT_SUIT_NOUNS = [
     (
         re.compile(r"prices?|costs?|rent(?:al)?|fee|charge|deposit|premium|rate|value|salary|budget|pay|wage", re.I),
@@ -154,13 +154,13 @@ _WORDS_THAT_SUIT_NOUNS = [
         ),
     ),
 ]
-"""Nouns that a phrase is named by without being about them, with the words that suit the noun itself."""
+"""`(nouns, words)`: nouns of which "it" means the owner ("the price of the boat"), unless a message has the words."""
 _ASKS_ABOUT_EVENT_OR_AMOUNT = re.compile(
     r"\b(?:happen(?:s|ed)?|occur(?:s|red)?|matter|mean|go|(?:so |too |very |that )?(?:high|low)(?:er)?|r[io]se[ns]?"
     r"|fall(?:s|en)?|fell|increas\w+|decreas\w+|decid\w+|agreed?|refused?|approved?|rejected?)\b",
     re.I,
 )
-"""What is said of an event, an amount or a decision, and of no thing that a question speaks of."""
+"""Words said of an event, an amount or a decision, and not of an object: "why did it happen"."""
 _OCCASION = re.compile(
     rf"\b(?:the|our|your|this|that|my) (?:(?:first|last) )?(?:{_NOUN} ){{0,4}}?"
     r"(?:meeting|event|party|talk|evening|visit|drill|inspection|conference|workshop|opening|ceremony|concert|fair"
@@ -168,14 +168,14 @@ _OCCASION = re.compile(
     r"(?P<of>(?: (?:of|in|on|at|about|with|for) (?:the )?[\w'’.-]+(?: [\w'’.-]+){0,5})?)$",
     re.I,
 )
-"""An occasion at which people are, with what it is of and when it was: "the meeting of the trustees in March"."""
+"""An occasion that people attend, with its owner and its time: "the meeting of the trustees in March"."""
 
 _QUESTION_START = (
     r"(?:(?:in|at|for|on|by|from|to|with|of) )?(?:who|whom|whose|what|when|where|which|why|how|is|are|was|were|do|does"
     r"|did|can|could|will|would|should|has|have|had|may|must)"
 )
 _JOIN_OF_TWO_QUESTIONS = re.compile(rf"(?:[,;]? (?:and|but|or) (?:also |then )?|; )(?={_QUESTION_START}\b)", re.I)
-"""What joins two questions in one sentence: "When is the fair and what does it cost"."""
+"""The word between two questions in one sentence: "and" of "When is the fair and what does it cost"."""
 _PRONOUN = re.compile(r"\b(?P<word>it|its|they|them|theirs?|he|she|him|his|hers?)\b", re.I)
 _ASKS_WHO = re.compile(r"\W*(?:and |but |so )?(?:who|whom|whose|which (?:person|man|woman))\b", re.I)
 _NAME_INSIDE_SENTENCE = re.compile(r"(?<=[a-z,] )[A-Z][\w'’-]*[a-z]")
@@ -185,7 +185,7 @@ _SUBJECT_WITHOUT_ARTICLE = re.compile(
     r"(?!(?:any|some|no|every)(?:body|one|thing)?\b)[a-z]{3,}(?: [a-z]+)?$",
     re.I,
 )
-"""A thing without an article: "When is dinner", "When does training start"."""
+"""A question about a thing without an article: "When is dinner", "When does training start"."""
 _INDEFINITE_PERSON = r"(?:(?:any|some|every)(?:body|one)|nobody|no one)(?: else)?"
 _NAMES_NO_TOPIC = re.compile(
     rf"(?:(?:was|were|is|are|has|have|had) {_INDEFINITE_PERSON}(?: been| there)?(?: badly| seriously)?"
@@ -196,7 +196,7 @@ _NAMES_NO_TOPIC = re.compile(
     r"|what happened(?: then| next| afterwards| after that)?|how (?:bad|serious) was (?:it|that))",
     re.I,
 )
-"""A question about what was just spoken of, which names no thing itself: "Was anybody hurt?"."""
+"""A question about what was just spoken of, which names no thing of its own: "Was anybody hurt?"."""
 _DOCUMENT_NOUNS = (
     r"(?:agreement|contract|lease|letter|report|review|minutes|policy|plan|notice|leaflet|invoice|receipt|article|paper"
     r"|book|manual|handbook|brochure|list|memo|deed|will|treaty|charter|licen[cs]e|certificate|application|offer)"
@@ -206,7 +206,7 @@ _ASKS_ABOUT_DOCUMENT_FOR = re.compile(
     rf"{_DOCUMENT_NOUNS}) (?:for|to|with|on|about|between|of) (?:(?:the|our|your|my) )?{_NOUN}(?: {_NOUN}){{0,4}}",
     re.I,
 )
-"""A document and whom or what it is for: "Who signed the hire agreement for the Club"."""
+"""A question about a document and whom or what it is for: "Who signed the hire agreement for the Club"."""
 _VERB_OF_DOCUMENT = re.compile(
     r"\b(?:writ\w+|wrote|publish\w*|sa(?:y|ys|id)|sent|send|sign\w*|dated?|draft\w*|approv\w+|renew\w*|expires?|run out"
     r"|valid|terminat\w+|amend\w*|drawn up|made|agreed|in force|how long is)\b",
@@ -223,7 +223,7 @@ _ORGANISATION_ACTS = re.compile(
     rf" (?:[\w'’-]+ ){{0,3}}?{_ORGANISATION_NOUNS}) {_OPTIONAL_ADVERB}(?P<verb>[a-z]+)\b"
     r"(?: (?P<whom>(?:the )?[A-Z][\w'’-]*(?: (?:of |the |for |and )?[A-Z][\w'’-]*){0,6}))?"
 )
-"""Something that a body of people does, and with whom: "did the club ask the Ennis Fund"."""
+"""A question about what an organisation does, and to whom: "did the club ask the Ennis Fund"."""
 _IT_ACTS = re.compile(
     rf"\b(?:do|does|did|has|have|had|will|would|can|could) it {_OPTIONAL_ADVERB}(?P<verb>[a-z]+)(?P<rest>[^?]*)", re.I
 )
@@ -241,8 +241,9 @@ def second_question_refers_to_first(question: str) -> bool:
 
     In "When is the fair and what does it cost?" it is the fair, whatever was spoken of before.
     """
-    first, *more = _JOIN_OF_TWO_QUESTIONS.split(question, maxsplit=1)
-    pronoun = _PRONOUN.search(more[0]) if more else None
+    first, *further = _JOIN_OF_TWO_QUESTIONS.split(question, maxsplit=1)
+    pronoun = _PRONOUN.search(further[0]) if further else None
+    # A pronoun in the first question, too, points to what was spoken of before.
     if pronoun is None or _PRONOUN.search(first):
         return False
     word, has_name = pronoun["word"].casefold(), _NAME_INSIDE_SENTENCE.search(first) is not None
@@ -252,7 +253,8 @@ def second_question_refers_to_first(question: str) -> bool:
     if word in ("it", "its"):
         things = [phrase for phrase in phrases if not _is_people_or_plural(phrase)]
         return has_name or bool(things) or _SUBJECT_WITHOUT_ARTICLE.match(first) is not None
-    return has_name or bool(phrases) or any(_PLURAL_NOUN.fullmatch(each) for each in first.split()[1:])
+    # For "they", any noun phrase or plural behind the question word is enough.
+    return has_name or bool(phrases) or any(_PLURAL_NOUN.fullmatch(token) for token in first.split()[1:])
 
 
 _WHICH_ONE = re.compile(
@@ -260,25 +262,25 @@ _WHICH_ONE = re.compile(
     r"|needs|needed|\w{3,20}ed) (?:the|an?|no|any|more|most|least|fewer|less)\b",
     re.I,
 )
-"""A question for one of several things by what it did or has: "Which house used the most heat?"."""
+"""A question which of several things did or has something: "Which house used the most heat?"."""
 _STATE_AT_START = re.compile(
     r"(?:not )?(?:available|included|allowed|permitted|provided|offered|possible|necessary|required|needed|important"
     r"|compulsory|forbidden|free|new|open|on offer|on show|good|bad|special|different|planned|best|wrong|missing)"
     r"(?= (?:for|in|at|on|to|with|by|of|about|from)\b|$)",
     re.I,
 )
-"""A state where a subject would stand: "What is available for children?"."""
+"""A state where a subject would stand: "available for children" of "What is available for children?"."""
 _ASKS_WHAT_WORD_IS = re.compile(
     r"[Ww]hat(?:['’]s| is| was) (?P<subject>(?!(?:wrong|new|next|left|missing|best|better|worse|worst|different|this"
     r"|that|there|here|it|known|so|true|allowed|open|free|due|up|on|more|in|out|forbidden"
     r"|written|given|taken|done|sold|urgent|necessary|compulsory|optional|important|valid|late|cheap|safe)\b)"
     r"[a-z][\w-]*[a-z0-9](?<!ing)(?<!ed)(?<!est)(?<!able)(?<!ible))(?: (?:called|named))?"
 )
-"""A question for what a single word means: "What is chrony?"."""
+"""A question what a thing named by a single word is: "What is chrony?"."""
 _CLAUSE_ABOUT_OWN_SUBJECT = re.compile(
     r" (?:before|after|when|until|while|since|because) it (?:is|was|became|got|had|has)\b", re.I
 )
-"""The clause of a question that says "it" of the question's own subject: "before it was renamed"."""
+"""The beginning of a clause in which "it" is the question's own subject: "before it was renamed"."""
 _WORD_WITHOUT_ARTICLE = (
     r"(?!(?:the|an?|our|your|my|his|her|its|their|this|that|these|those|it|he|she|we|they|you|there|not|no)\b"
     r"|(?:any|some|every|no)(?:one|body|thing)\b)[a-z][\w-]{1,30}(?<!ing)"
@@ -290,94 +292,106 @@ _WORD_ACTS = re.compile(
     rf"|(?i:is|was) (?P<is_done>{_WORD_WITHOUT_ARTICLE})"
     r" (?:[a-z]{2,20}ed|made|built|written|called|given|held|kept|sold|known))"
 )
-"""What a single word without an article does, or what is done to it: "Does chrony work on Windows"."""
+"""A question about a thing named by a single word that acts or is acted on: "Does chrony work on Windows"."""
 _ASKS_SIZE_OF_IT = re.compile(r"\bhow (?:big|large|deep|far|tall|wide|long) is it\b", re.I)
-"""What is asked of a place, which stands behind what is done there: "Does rent control work in Georgia?"."""
+"""A question that is asked of a place only: after "Does rent control work in Georgia?", Georgia is "it"."""
 _ASKS_WHICH_KIND = re.compile(
     r"(?:which|what) (?:[\w'’-]+ ){1,3}?(?:is|was) (?P<subject>(?-i:[A-Z])[\w'’.-]*(?: (?-i:[A-Z0-9])[\w'’.-]*){0,4})",
     re.I,
 )
-"""A question for the kind of a thing that it names: "Which release was Hamm"."""
+"""A question of which kind a named thing is: "Which release was Hamm"."""
 
 
 def names_no_topic(question: str) -> bool:
-    """Return whether a question is about what was just spoken of, without naming it: "Was anybody hurt?"."""
+    """Return whether a question names no thing, being about what was just spoken of: "Was anybody hurt?"."""
     return _NAMES_NO_TOPIC.fullmatch(question.strip(" ?.!")) is not None
 
 
 def document_meant_by_it(question: str, message: str) -> str:
-    """Return the document that "it" means after "Who signed the agreement for the Club?"; "" if that is unclear.
+    """Return the document that "it" of a message means after a question that names one; "" if that is unclear.
 
-    What is said of "it" must be what is said of documents: the letter to the mayor is sent, and not the mayor.
+    After "Who signed the agreement for the Club?", "When was it sent?" means the agreement. The message must say of
+    "it" what is said of documents: the letter to the mayor is sent, and not the mayor.
     """
-    stem = question.rstrip(" ?.!")
-    while (cut := _TIME_AT_END.sub("", stem)) != stem:
-        stem = cut
+    stem = _without_time_at_end(question.rstrip(" ?.!"))
     match = _ASKS_ABOUT_DOCUMENT_FOR.fullmatch(stem)
     if match is None or not _VERB_OF_DOCUMENT.search(message):
         return ""
-    # Whoever signs for one side signs the agreement of both.
-    is_for_a_side = re.match(r"\W*who signed\b", stem, re.I) and stem[match.end("document") :].startswith(" for ")
-    return match["document"] if is_for_a_side else stem[match.start("document") :]
+    # In "Who signed the agreement for the Club?", "for the Club" tells who signed, and not which agreement it was.
+    names_signing_side = re.match(r"\W*who signed\b", stem, re.I) and stem[match.end("document") :].startswith(" for ")
+    return match["document"] if names_signing_side else stem[match.start("document") :]
+
+
+def _without_time_at_end(stem: str) -> str:
+    """Return a question without the times at its end: "in June 2024", "last year"."""
+    while (shorter := _TIME_AT_END.sub("", stem)) != stem:
+        stem = shorter
+    return stem
 
 
 def replace_it_with_organisation(message: str, question: str) -> str | None:
-    """Return a message with the body of people that the question before speaks of in the place of "it".
+    """Return a message with the organisation whose act the question before asks about in place of "it".
 
-    Who asked a fund for money is who got some of it: "How much did it get?" after "How much did the choir ask the Arts
-    Fund for?" means the choir, and from the fund. The result is "" where either may be meant, and None for questions of
-    which this rule knows nothing.
+    Whoever asked a fund for money is the one that got some: "How much did it get?" after "How much did the choir ask
+    the Arts Fund for?" means the choir, and from the fund. The result is "" where the organisation or the one it asked
+    may be meant, and None if the question is about no such act or the message about no act of "it".
 
     Args:
         message: The message with the pronoun.
         question: The question before it.
     """
-    acts, it = _ORGANISATION_ACTS.search(question), _IT_ACTS.search(message)
-    if acts is None or it is None:
+    organisation_acts, it_acts = _ORGANISATION_ACTS.search(question), _IT_ACTS.search(message)
+    if organisation_acts is None or it_acts is None:
         return None
-    verb, asked = it["verb"].casefold(), _REQUEST_VERB.fullmatch(acts["verb"]) is not None
-    is_same = verb == acts["verb"].casefold() or (asked and _REQUEST_VERB.fullmatch(verb) is not None)
-    gets = asked and _RECEIVING_VERB.fullmatch(verb) is not None
-    if not (is_same or gets):
-        gives = asked and _GIVING_VERB.fullmatch(verb) is not None
-        return "" if acts["whom"] and not gives else None
-    place = message.lower().index(" it ", it.start()) + 1
-    completed = f"{message[:place]}{acts['body']}{message[place + 2 :]}"
-    if gets and acts["whom"] and not it["rest"].strip():
-        completed = f"{completed.rstrip(' ?.!')} from {acts['whom']}?"
+    verb, other_party = it_acts["verb"].casefold(), organisation_acts["whom"]
+    has_requested = _REQUEST_VERB.fullmatch(organisation_acts["verb"]) is not None
+    requests_again = has_requested and _REQUEST_VERB.fullmatch(verb) is not None
+    is_same_act = verb == organisation_acts["verb"].casefold() or requests_again
+    receives = has_requested and _RECEIVING_VERB.fullmatch(verb) is not None
+    if not (is_same_act or receives):
+        # Who gives after a request is the other party, which other rules find.
+        gives = has_requested and _GIVING_VERB.fullmatch(verb) is not None
+        return "" if other_party and not gives else None
+    it_start = message.lower().index(" it ", it_acts.start()) + 1
+    completed = f"{message[:it_start]}{organisation_acts['body']}{message[it_start + len('it') :]}"
+    if receives and other_party and not it_acts["rest"].strip():
+        completed = f"{completed.rstrip(' ?.!')} from {other_party}?"
     return completed
 
 
 def occasion_in(question: str) -> str:
-    """Return the occasion that a question speaks of, "the last meeting of the trustees"; "" if there is none."""
+    """Return the occasion at a question's end, or before its last word; "" if there is none.
+
+    It is "the last meeting of the trustees" in "Who came to the last meeting of the trustees?".
+    """
     stem = question.rstrip(" ?.!")
-    tokens = stem.split()
-    ends = [stem, " ".join(tokens[:-1])]
-    for match in filter(None, map(_OCCASION.search, ends)):
+    without_last_word = " ".join(stem.split()[:-1])
+    for match in filter(None, map(_OCCASION.search, [stem, without_last_word])):
         auxiliary = _AUXILIARY_AT_END.search(stem[: match.start()].rstrip())
-        is_done = auxiliary is not None and not _BE.fullmatch(auxiliary["word"])
-        if is_done and match.end() == len(stem) and match["of"]:
+        has_be = auxiliary is not None and _BE.fullmatch(auxiliary["word"]) is not None
+        has_other_auxiliary = auxiliary is not None and not has_be
+        if has_other_auxiliary and match.end() == len(stem) and match["of"]:
             continue  # "does the meeting of the trustees start": its last word is the verb
-        last = match[0].split()[-1]
-        if auxiliary and not is_done and (_PARTICIPLE.fullmatch(last) or _IRREGULAR_PARTICIPLE.fullmatch(last)):
-            continue
+        last_word = match[0].split()[-1]
+        if has_be and (_PARTICIPLE.fullmatch(last_word) or _IRREGULAR_PARTICIPLE.fullmatch(last_word)):
+            continue  # "was the meeting of the trustees postponed"
         return match[0]
     return ""
 
 
 def without_final_particle(question: str) -> str:
-    """Return a question without a preposition or an adverb at its end: "What is the deposit" of "… for?"."""
+    """Return a question without the particle at its end: "What is the deposit" of "What is the deposit for?"."""
     return _PARTICLE_AT_END.sub("", question.rstrip(" ?.!"))
 
 
 def is_treated_as_person(name: str, question: str) -> bool:
-    """Return whether a question speaks of a name as of a person: "What did Ingrid Falk find", "Who is Ada Byron"."""
-    is_titled = re.match(rf"{_TITLE}\.? ", name) is not None
-    return is_titled or _TREATED_AS_PERSON.search(question.replace(name, "@")) is not None
+    """Return whether a name has a title, or a question treats it as a person's: "What did Ingrid Falk find"."""
+    has_title = re.match(rf"{_TITLE}\.? ", name) is not None
+    return has_title or _TREATED_AS_PERSON.search(question.replace(name, "@")) is not None
 
 
 def is_treated_as_thing(name: str, question: str) -> bool:
-    """Return whether a question speaks of a name as of a place, a firm or another thing: "in Mill Lane"."""
+    """Return whether a question treats a name as that of a place, a firm or another thing: "in Mill Lane"."""
     return _TREATED_AS_THING.search(question.replace(name, "@")) is not None
 
 
@@ -388,11 +402,11 @@ _RULE_ABOUT_ANYBODY = re.compile(
     r" (?:be|have|get|give|pay|need|take|use|do|wait|leave|become|vote|borrow|bring|return|work|live|wear|ask|apply)\b",
     re.I,
 )
-"""Somebody of whom rules speak: "How much notice must a member give?"."""
+"""A question about what a rule says of anybody: "How much notice must a member give?"."""
 
 
 def speaks_of_people_in_general(question: str) -> bool:
-    """Return whether the people whom a question calls by a role are nobody known: "How old must a senator be?"."""
+    """Return whether a question is about anybody with a role, and nobody known: "How old must a senator be?"."""
     articles = {match["article"].casefold() for match in ROLE_PHRASE.finditer(question)}
     return "the" not in articles if articles else _RULE_ABOUT_ANYBODY.search(question) is not None
 
@@ -400,86 +414,97 @@ def speaks_of_people_in_general(question: str) -> bool:
 def sole_role_in(question: str) -> str:
     """Return the only person whom a question calls by a role, "the conservator"; "" for none or several.
 
-    Beside somebody known, anybody counts for nothing: "What did the conservator tell a visitor?".
+    A role with "the" comes first: in "What did the conservator tell a visitor?" it is the conservator. Without a role
+    it is the subject that "she" means ("the diver" of "What did the diver find when she went down?"), or whoever a rule
+    speaks of ("a member").
     """
     phrases = list(ROLE_PHRASE.finditer(question))
-    known = [match for match in phrases if match["article"].casefold() == "the"]
-    found = {match[0].casefold(): match[0] for match in known or phrases}
-    if not found and (clause := _SUBJECT_OF_CLAUSE.search(question) or _RULE_ABOUT_ANYBODY.search(question)):
+    definite = [match for match in phrases if match["article"].casefold() == "the"]
+    roles = {match[0].casefold(): match[0] for match in definite or phrases}
+    if not roles and (clause := _SUBJECT_OF_CLAUSE.search(question) or _RULE_ABOUT_ANYBODY.search(question)):
         return clause["who"]
-    return next(iter(found.values())) if len(found) == 1 else ""
+    return next(iter(roles.values())) if len(roles) == 1 else ""
 
 
 def sole_thing_in(question: str, names: list[str], people: list[str]) -> str:
-    """Return the only thing that a question speaks of with an article, and that "it" can mean; "" if it is unclear.
+    """Return the only thing with a determiner in a question that "it" can mean; "" if there is none or it is unclear.
 
     In "What did Ingrid Falk find wrong with the figurehead?" the thing is the figurehead, and in "How much will the
-    treatment cost?" it is the treatment. Whoever acts is no thing; a firm may be, so that a question with a firm and a
-    thing is unclear.
+    treatment cost?" it is the treatment. A person who acts is no thing; a firm may be one, so that a question with a
+    firm and a thing is unclear.
 
     Args:
         question: The question.
         names: The names in it.
         people: Those of the names that are people.
     """
-    stem = question.rstrip(" ?.!")
-    while (cut := _TIME_AT_END.sub("", stem)) != stem:
-        stem = cut
-    stem = without_final_particle(stem)
+    stem = without_final_particle(_without_time_at_end(question.rstrip(" ?.!")))
     for match in _DEFINITE_DETERMINER.finditer(stem):
         before, thing = stem[: match.start()].rstrip(), stem[match.start() :]
         auxiliary = _AUXILIARY_AT_END.search(before)
-        is_state = auxiliary is not None and _BE.fullmatch(auxiliary["word"]) is not None
+        has_be = auxiliary is not None and _BE.fullmatch(auxiliary["word"]) is not None
         # "did the museum buy the chart": the first of the two acts, and the second is looked at next.
         # "will the repair of the roof cost" has one subject.
-        acts_on_another = auxiliary and not is_state and len(_ANY_DETERMINER.findall(_REPAIR_OF.sub("the ", thing))) > 1
+        has_two_phrases = len(_ANY_DETERMINER.findall(_REPAIR_OF.sub("the ", thing))) > 1
+        acts_on_another = auxiliary is not None and not has_be and has_two_phrases
         if acts_on_another or not _NOUN_PHRASE_CHAIN.fullmatch(thing):
             continue
         if auxiliary:
-            thing = _without_final_verb(thing, is_state)
+            thing = _without_final_verb(thing, has_be=has_be)
         asks_who = auxiliary is not None and re.match(r"who\b", before, re.I)
         # "How long does it take to repair the roof?": what is repaired is not what lasts.
-        is_act = _INFINITIVE_OR_IT.search(before) is not None
-        is_clear = bool(thing) and not (asks_who or is_act or _is_people_or_plural(thing))
-        is_clear = is_clear and not _names_another_candidate(before, thing, names, people)
-        return thing if is_clear else ""
+        is_acted_on = _INFINITIVE_OR_IT.search(before) is not None
+        is_unclear = not thing or asks_who or is_acted_on or _is_people_or_plural(thing)
+        return "" if is_unclear or _names_another_candidate(before, thing, names, people) else thing
     return ""
 
 
-def _without_final_verb(thing: str, is_state: bool) -> str:
-    """Return the subject of a question without the verb or participle behind it: "the treatment" of "… cost"."""
-    tokens = thing.split()
-    if is_state:
-        is_verb = _PARTICIPLE.fullmatch(tokens[-1]) or _IRREGULAR_PARTICIPLE.fullmatch(tokens[-1])
-        return " ".join(tokens[:-1] if is_verb and len(tokens) > 2 else tokens)
+def _without_final_verb(subject: str, *, has_be: bool) -> str:
+    """Return a subject without the verb behind it: "the treatment" of "the treatment cost"; "" if too little is left.
+
+    Args:
+        subject: The text from the subject's article to the end of the question.
+        has_be: Whether a form of "be" stands before it, so that only a participle is a verb: "was the boat sold".
+    """
+    tokens = subject.split()
+    if has_be:
+        is_participle = _PARTICIPLE.fullmatch(tokens[-1]) or _IRREGULAR_PARTICIPLE.fullmatch(tokens[-1])
+        return " ".join(tokens[:-1] if is_participle and len(tokens) > 2 else tokens)
     if len(tokens) > 3 and tokens[-2].lower() in ("in", "of"):
         tokens = tokens[:-2]  # "the ferry run in winter": the verb stands before the time
     return " ".join(tokens[:-1]) if len(tokens) > 2 else ""
 
 
 def _names_another_candidate(before: str, thing: str, names: list[str], people: list[str]) -> bool:
-    """Return whether something before a thing may be meant by "it" as well: another thing, or a firm."""
+    """Return whether a question names something else that "it" may mean beside a thing: a firm or another thing.
+
+    Args:
+        before: The question up to the thing.
+        thing: The thing.
+        names: The names in the question.
+        people: Those of the names that are people.
+    """
     if any(name not in thing and name not in people for name in names):
         return True
     for match in _ANY_DETERMINER.finditer(f"{before} "):
-        rest = before[match.start() :]
-        ahead = rest.split()[1:4]
-        is_role = ROLE_PHRASE.match(rest) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
-        is_plural = any(_PLURAL_NOUN.fullmatch(word) for word in ahead)
-        is_person = any(name in rest for name in people)
+        phrase = before[match.start() :]
+        words_behind_determiner = phrase.split()[1:4]
+        is_role = ROLE_PHRASE.match(phrase) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
+        is_plural = any(_PLURAL_NOUN.fullmatch(word) for word in words_behind_determiner)
+        is_person = any(name in phrase for name in people)
         if not (is_role or is_plural or is_person):
             return True
     return False
 
 
 def _is_people_or_plural(thing: str) -> bool:
-    """Return whether a phrase names people, or several things, which "it" does not mean."""
-    head = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
-    return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head) is not None
+    """Return whether a phrase names a person by role, or several people or things, which "it" does not mean."""
+    head_noun = re.split(r" (?:of|in) ", thing, maxsplit=1)[0].split()[-1]
+    return ROLE_PHRASE.fullmatch(thing) is not None or _PLURAL_NOUN.fullmatch(head_noun) is not None
 
 
 def begins_with_state(subject: str) -> bool:
-    """Return whether the words behind "What is" name no thing, but a state that some thing has: "free for members"."""
+    """Return whether the words behind "What is" begin with a state, and so name no thing: "free for members"."""
     return _STATE_AT_START.match(subject) is not None
 
 
@@ -489,27 +514,28 @@ def asks_which_one(question: str) -> bool:
 
 
 def sole_subject_in(question: str, things: Sequence[str], message: str) -> str:
-    """Return the name or the single word that is the subject of a question, and that "it" can mean; "" for others.
+    """Return the name or single word that is the subject of a question, and that "it" can mean; "" if there is none.
 
     In "Does chrony work on Windows?" it is chrony, and in "Which Debian release was Hamm?" it is Hamm.
 
     Args:
         question: The question.
         things: The names in it that are no people.
-        message: What is asked of "it".
+        message: The message with "it".
     """
     stem = question.rstrip(" ?.!")
-    if (kind := _ASKS_WHICH_KIND.fullmatch(stem)) and kind["subject"] in things:
-        return kind["subject"]
-    match = _ASKS_WHAT_WORD_IS.fullmatch(_CLAUSE_ABOUT_OWN_SUBJECT.split(stem, maxsplit=1)[0]) or (
-        not _ASKS_SIZE_OF_IT.search(message) and _WORD_ACTS.fullmatch(stem)
-    )
+    if (asks_kind := _ASKS_WHICH_KIND.fullmatch(stem)) and asks_kind["subject"] in things:
+        return asks_kind["subject"]
+    main_clause = _CLAUSE_ABOUT_OWN_SUBJECT.split(stem, maxsplit=1)[0]
+    match = _ASKS_WHAT_WORD_IS.fullmatch(main_clause)
+    if match is None and not _ASKS_SIZE_OF_IT.search(message):
+        match = _WORD_ACTS.fullmatch(stem)
     word = next(filter(None, match.groupdict().values()), "") if match else ""
-    return word if word and not (_PLURAL_NOUN.fullmatch(word) or asks_about_event_or_amount(message)) else ""
+    return "" if _PLURAL_NOUN.fullmatch(word) or asks_about_event_or_amount(message) else word
 
 
 def asks_about_event_or_amount(message: str) -> bool:
-    """Return whether a message says of "it" what is said of events and amounts: "why did it happen"."""
+    """Return whether a message asks of "it" what is asked of events and amounts: "why did it happen"."""
     return _ASKS_ABOUT_EVENT_OR_AMOUNT.search(message) is not None
 
 
@@ -527,10 +553,12 @@ def thing_meant_by_it(subject: str, message: str) -> str:
     if match is None:
         return subject
     owner = match["owner"]
-    is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people_or_plural(owner)
-    for nouns, verbs in _WORDS_THAT_SUIT_NOUNS:
+    owner_is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people_or_plural(owner)
+    for nouns, suiting_words in _WORDS_THAT_SUIT_NOUNS:
         if nouns.fullmatch(match["noun"]):
-            if not is_thing or verbs.search(message):
+            if not owner_is_thing or suiting_words.search(message):
                 return subject
-            return owner if nouns.fullmatch("condition") or _ASKS_ABOUT_OBJECT.search(message) else subject
+            # A "condition" or "history" is asked about for its owner's sake; a price or date may be meant itself.
+            is_condition = nouns.fullmatch("condition") is not None
+            return owner if is_condition or _ASKS_ABOUT_OBJECT.search(message) else subject
     return subject

@@ -15,7 +15,7 @@ _PREPOSITIONS_OF_NOUNS = {
     "replacement": "of",
     "damage": "to", "work": "on", "fault": "in", "leak": "in", "report": "on", "meeting": "of",
 }  # fmt: skip
-"""What is done to a thing, or is the matter with it, and what stands between."""
+"""Nouns that belong to a thing, and the preposition between the noun and the thing: "the repair of the boiler"."""
 _DEPENDENT_NOUN = re.compile(rf"\bthe (?P<noun>{'|'.join(_PREPOSITIONS_OF_NOUNS)})\b(?!['’-])", re.I)
 _WORD_BEHIND_SUBJECT = re.compile(
     r"(?:\w{2,20}ed|costs?|takes?|lasts?|starts?|begins?|ends?|needs?|helps?|works?|succeeds?|fails?|includes?|covers?"
@@ -23,7 +23,7 @@ _WORD_BEHIND_SUBJECT = re.compile(
     r"|successful|bad|serious|over|due|again|then|yet)",
     re.I,
 )
-"""How a question goes on behind its subject; another noun would make "the repair bill" of it."""
+"""A word that may follow the subject of a question; another noun would make a compound of it: "the repair bill"."""
 _TIME_PHRASE = re.compile(r"(?:(?:in|on|during|since|by|at|until) (?:[A-Z]\w+ )?\d[\w./:-]*|last \w+)", re.I)
 _OTHER_DETERMINER = re.compile(r"\b(?:our|your|my|his|her|their|its|this|that|these|those|an?|it|he|she|they)\b", re.I)
 _CAPITAL_INSIDE_SENTENCE = re.compile(r"(?<=\s)[A-Z]")
@@ -33,19 +33,19 @@ _ASKS_ABOUT_TROUBLE = re.compile(
     r"|hit|sank|sunk)\b",
     re.I,
 )
-"""What is asked of things that are then repaired."""
+"""A question about something that is broken or happened to a thing, which is then repaired."""
 _ASKS_ABOUT_INSPECTION = re.compile(
     r"\b(?:find|found|inspect\w*|examin\w+|survey(?:ed)?|assess\w*|investigat\w+|happen\w*|wrong|collision|accident)\b",
     re.I,
 )
-"""What reports are written on."""
+"""A question about an inspection or an accident, on which reports are written."""
 _BODY_DECIDES = re.compile(
     r"\b(?:do|does|did|has|have) (?P<body>(?:the|our) (?:[\w-]+ ){0,2}?(?:trustees|committee|board|council|governors"
     r"|directors|members|shareholders|jury|panel)) (?:\w+ )?(?:decide|agree|discuss|vote|approve|refuse|reject|resolve"
     r"|choose|elect|say)",
     re.I,
 )
-"""Who decided something, and so has met."""
+"""A question what a body such as the trustees decided, which it did at a meeting."""
 _NEVER_REPAIRED = re.compile(
     rf"(?:{KINDS}|trial|group|arm|team|committee|board|council|club|meeting|event|party|fair|festival|show|concert|talk|visit"
     r"|drill|inspection|conference|workshop|ceremony|match|game|election|trip|tour|exhibition|dinner|supper|lunch|price|costs?|rent|fee|date|time|year|day"
@@ -56,24 +56,24 @@ _NEVER_REPAIRED = re.compile(
 
 
 def match_bare_noun(message: str) -> re.Match[str] | None:
-    """Return the noun of a message that means nothing alone, "the repair"; None where the message names more."""
+    """Return the match of a noun whose thing a message leaves out: "the repair" of "How much did the repair cost?".
+
+    The result is None if the message has no such noun, or also names the thing, or somebody: "the repair of our boat".
+    """
     match = _DEPENDENT_NOUN.search(message)
     if match is None or len(re.findall(r"\bthe\b", message, re.I)) > 1:
         return None
-    rest = message[match.end() :].strip(" ?.!")
+    behind = message[match.end() :].strip(" ?.!")
     before = message[: match.start()]
-    is_whole = not rest or _WORD_BEHIND_SUBJECT.fullmatch(rest.split()[0]) or _TIME_PHRASE.fullmatch(rest)
+    # Another noun behind it makes a compound: "the repair bill".
+    ends_phrase = not behind or _WORD_BEHIND_SUBJECT.fullmatch(behind.split()[0]) or _TIME_PHRASE.fullmatch(behind)
     # "the work of Ada Byron" and "What did Ada say of the work" name what they are about.
-    names_more = (
-        _OTHER_DETERMINER.search(message)
-        or _CAPITAL_INSIDE_SENTENCE.search(before)
-        or _CAPITAL_INSIDE_SENTENCE.search(rest)
-    )
-    return match if is_whole and not names_more else None
+    has_name = _CAPITAL_INSIDE_SENTENCE.search(before) or _CAPITAL_INSIDE_SENTENCE.search(behind)
+    return match if ends_phrase and not has_name and not _OTHER_DETERMINER.search(message) else None
 
 
 def body_that_decided(question: str) -> str:
-    """Return who decided something in a question, "the trustees"; "" for none."""
+    """Return the body whose decision a question is about, "the trustees" of "What did the trustees decide?"; or ""."""
     match = _BODY_DECIDES.search(question)
     return match["body"] if match else ""
 
@@ -81,30 +81,35 @@ def body_that_decided(question: str) -> str:
 def add_owner_of_noun(message: str, noun: re.Match[str], thing: str, question: str) -> str:
     """Return a message with the thing that its bare noun belongs to: "How much did the repair of the boiler cost?".
 
-    The message stays as it is where the question before says too little of the thing: a boat with a name of its own has
-    to be one that something happened to.
+    The message stays as it is if the thing is unclear or of a kind that nobody repairs, such as a price. A thing with a
+    name of its own must be one that something happened to, the thing of a report one that was inspected, and the owner
+    of a meeting a body that decided something.
 
     Args:
         message: The message.
-        noun: Its bare noun (`match_bare_noun`).
+        noun: The match of its bare noun (`match_bare_noun`).
         thing: What the question before speaks of; "" if that is unclear.
         question: The question before.
     """
     word = noun["noun"].casefold()
     if word == "meeting":
         thing = body_that_decided(question)
-    is_phrase = re.match(r"(?:the|our|your|my) ", thing, re.I) is not None
-    is_of_another = word != "meeting" and is_phrase and _NEVER_REPAIRED.fullmatch(_head_noun(thing)) is not None
-    is_known = is_phrase or _ASKS_ABOUT_TROUBLE.search(question) is not None
+    is_common_noun = re.match(r"(?:the|our|your|my) ", thing, re.I) is not None
+    is_never_repaired = is_common_noun and _NEVER_REPAIRED.fullmatch(_head_noun(thing)) is not None
+    is_likely_owner = is_common_noun or _ASKS_ABOUT_TROUBLE.search(question) is not None
     if word == "report":
-        is_known = _ASKS_ABOUT_INSPECTION.search(question) is not None
-    if not thing or is_of_another or not is_known:
+        is_likely_owner = _ASKS_ABOUT_INSPECTION.search(question) is not None
+    if not thing or not is_likely_owner or (is_never_repaired and word != "meeting"):
         return message
     if _head_noun(thing) == word:
+        # The question before spoke of "the last repair of the boiler".
         return f"{message[: noun.start()]}{thing}{message[noun.end() :]}"
     return f"{message[: noun.end()]} {_PREPOSITIONS_OF_NOUNS[word]} {thing}{message[noun.end() :]}"
 
 
 def _head_noun(thing: str) -> str:
-    """Return the noun of a phrase: "repair" of "the last repair of the boiler"."""
-    return re.split(r" (?:of|in|to|on|for) ", thing, maxsplit=1)[0].split()[-1].casefold() if thing else ""
+    """Return the noun that a phrase is about: "repair" of "the last repair of the boiler"; "" for an empty phrase."""
+    if not thing:
+        return ""
+    noun_phrase = re.split(r" (?:of|in|to|on|for) ", thing, maxsplit=1)[0]
+    return noun_phrase.split()[-1].casefold()

@@ -17,10 +17,11 @@ _YEAR = re.compile(
     r"(?<![\d£$€])(?:19|20)\d\d(?!\d|\s?(?:[£$€%]|(?:euros?|pounds?|dollars?|people|members|miles?|k?m|k?g|units?)\b))",
     re.I,
 )
-"""A year, no amount: "2000 euros"."""
+"""A year, and not an amount such as "2000 euros"."""
 _NUMBER_WORDS = {"a": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _YEARS_COUNTED = r"(?P<count>one|two|three|four|five|a) years? "
 _REFERENCE_YEAR = r"(?: (?:that|this|it|then|which))?"
+"""The word for the year from which another is counted: "that" of "the year before that"."""
 _COUNTED_BACKWARDS = re.compile(
     rf"(?:in |for |during )?(?:(?:{_YEARS_COUNTED}|the year )(?:before{_REFERENCE_YEAR}|earlier|previously"
     r"|prior(?: to (?:that|it))?)"
@@ -39,44 +40,46 @@ _ENDS_WITH_THEN = re.compile(
     r" (?:back )?(?:then|at (?:the|that) time|(?:in )?that year|in those days)",
     re.I,
 )
-"""A question for how something was in the year just spoken of: "Who was the leader then"."""
-
+"""A question how something was in the year just spoken of: "Who was the leader then"."""
 _HOW_MANY_OF_GROUP = re.compile(r"(?:(?:and|but|so) )?how many (?P<who>[a-z-]+)\b", re.I)
 _HOW_MANY_WERE_THERE = re.compile(rf"{_HOW_MANY_OF_GROUP.pattern} (?:were|was) there", re.I)
 
 
 def write_out_years(turns: Sequence[str]) -> list[str]:
-    """Return questions, each counted year of which is written out by the years before it.
+    """Return the questions with years written out that are counted from an earlier question's year.
 
-    A question with a year of its own, or behind none with one, stays as it is.
+    After "Who won in 2021?", "And the year before that?" becomes "And in 2020?". A question with a year of its own
+    stays as it is, and so does one without an earlier year to count from.
 
     Args:
         turns: The questions of a conversation, oldest first.
     """
-    found: list[str] = []
-    year: int | None = None
+    written_out: list[str] = []
+    last_year: int | None = None
     for turn in turns:
-        named = _YEAR.findall(turn)
-        counted = turn if named or year is None else _write_out_year(turn, year)
-        named = named or _YEAR.findall(counted)
-        year = int(named[-1]) if named else year
-        found.append(counted)
-    return found
+        years = _YEAR.findall(turn)
+        if not years and last_year is not None:
+            turn = _write_out_year(turn, last_year)
+            years = _YEAR.findall(turn)
+        last_year = int(years[-1]) if years else last_year
+        written_out.append(turn)
+    return written_out
 
 
-def _write_out_year(turn: str, year: int) -> str:
-    """Return a question with a year in the place of what counts from another one."""
-    for pattern, sign in ((_COUNTED_BACKWARDS, -1), (_COUNTED_FORWARDS, 1)):
+def _write_out_year(turn: str, reference_year: int) -> str:
+    """Return "And in 2020?" for "And the year before that?" and the reference year 2021; other questions unchanged."""
+    for pattern, direction in ((_COUNTED_BACKWARDS, -1), (_COUNTED_FORWARDS, 1)):
         if match := pattern.search(turn):
-            years = _NUMBER_WORDS[(match["count"] or "one").casefold()]
+            distance = _NUMBER_WORDS[(match["count"] or "one").casefold()]
             behind = turn[match.end() :]
+            # Only at the end of a question is it the question's time.
             if not behind.strip(" ?.!,"):
-                return f"{turn[: match.start()]}in {year + sign * years}{behind}"
+                return f"{turn[: match.start()]}in {reference_year + direction * distance}{behind}"
     return turn
 
 
 def question_without_then(message: str) -> str:
-    """Return a question without the "then" by which it means a year just spoken of; "" for any other message.
+    """Return "Who was the leader" for "Who was the leader then?"; "" for messages without a "then" that means a year.
 
     "Then" of what somebody did means what comes next: "What did they do then?".
     """
@@ -85,39 +88,45 @@ def question_without_then(message: str) -> str:
 
 
 def counts_another_group_then(stem: str, question: str, year: str) -> bool:
-    """Return whether a question without its "then" counts others than the question before did in the year it names.
+    """Return whether a message counts another group than the question before, which names the year of its "then".
 
-    "How many volunteers were there then?" after "How many visitors came in 2024?" is about no visitors.
+    "How many volunteers were there then?" after "How many visitors came in 2024?" does not count visitors.
+
+    Args:
+        stem: The message without its "then".
+        question: The question before it.
+        year: The year that "then" means.
     """
-    counted, before = _HOW_MANY_WERE_THERE.fullmatch(stem), _HOW_MANY_OF_GROUP.match(question)
-    is_other = counted is not None and before is not None and counted["who"].casefold() != before["who"].casefold()
-    return is_other and year in _YEAR.findall(question)
+    counted, counted_before = _HOW_MANY_WERE_THERE.fullmatch(stem), _HOW_MANY_OF_GROUP.match(question)
+    if counted is None or counted_before is None:
+        return False
+    return counted["who"].casefold() != counted_before["who"].casefold() and year in _YEAR.findall(question)
 
 
 def group_counted_then(message: str) -> str:
-    """Return who or what is counted in "How many volunteers were there then?"; "" for other messages."""
+    """Return "volunteers" for "How many volunteers were there then?"; "" for other messages."""
     counted = _HOW_MANY_WERE_THERE.fullmatch(question_without_then(message))
     return counted["who"] if counted else ""
 
 
 def year_of_last_answer(earlier: Earlier) -> str:
-    """Return the only year of the last answer, or else that of its first quote; "" if there is none or several.
+    """Return the only year of the last question, or else of its answer's first line, or else of the first quote.
 
-    The year of the question itself comes first. A quote must name what the question is about.
+    The result is "" if there is none, or if the first of these with a year has several. The quote counts only if it
+    names what the question is about.
     """
-    asked = dict.fromkeys(_YEAR.findall(earlier.question))
-    if asked:
-        return next(iter(asked)) if len(asked) == 1 else ""
-    headline = without_marks(next(iter(earlier.answer.splitlines()), ""))
-    found = dict.fromkeys(_YEAR.findall(headline))
+    years = set(_YEAR.findall(earlier.question))
+    if not years:
+        first_line = without_marks(next(iter(earlier.answer.splitlines()), ""))
+        years = set(_YEAR.findall(first_line))
     quote = earlier.sources[0].text if earlier.sources else ""
-    if not found and _names_topic_of(quote, earlier.question):
-        found = dict.fromkeys(_YEAR.findall(quote))
-    return next(iter(found)) if len(found) == 1 else ""
+    if not years and _names_topic_of(quote, earlier.question):
+        years = set(_YEAR.findall(quote))
+    return years.pop() if len(years) == 1 else ""
 
 
 def _names_topic_of(quote: str, question: str) -> bool:
-    """Return whether a quote has the last name of a question, or all its words where it has no name."""
-    named = [match[0].rstrip(".,") for match in NAME.finditer(question, question.find(" ") + 1)]
-    terms = frozenset(words(named[-1] if named else question)) - STOP_WORDS
-    return bool(terms) and terms.issubset(words(quote))
+    """Return whether a quote has all content words of a question's last name, or of the question if it has no name."""
+    names = [match[0].rstrip(".,") for match in NAME.finditer(question, question.find(" ") + 1)]
+    topic_words = frozenset(words(names[-1] if names else question)) - STOP_WORDS
+    return bool(topic_words) and topic_words.issubset(words(quote))
