@@ -31,9 +31,7 @@ _DEGREE_OR_TIME_WORD = re.compile(
     r"|otherwise|else|yet|exactly|altogether|originally|together|then|again|first|happen(?:s|ed)?)"
 )
 """A word of degree or time, which names no topic."""
-_ASKS_ABOUT_CASE = re.compile(
-    r"what (?:happens|happened|would happen|will happen) (?:if|when|unless|otherwise)\b", re.I
-)
+_ASKS_WHAT_IF = re.compile(r"what (?:happens|happened|would happen|will happen) (?:if|when|unless|otherwise)\b", re.I)
 _ENDS_WITHOUT_OBJECT = re.compile(
     r"\b(?:less|more|fewer|sooner|later|earlier|longer|instead|otherwise)$"
     r"|\b(?:did|had|was|were)\b.* (?:for|to|with|of|from|about)$",
@@ -63,7 +61,7 @@ def has_no_subject(message: str) -> bool:
         return False
     if who_is_doing := _WHO_IS_DOING.fullmatch(question):
         return all(_is_word_without_topic(word) for word in who_is_doing["rest"].split())
-    leaves_topic_out = _ENDS_WITHOUT_OBJECT.search(question) or _ASKS_ABOUT_CASE.match(question)
+    leaves_topic_out = _ENDS_WITHOUT_OBJECT.search(question) or _ASKS_WHAT_IF.match(question)
     return leaves_topic_out is not None and _has_actor_and_only_verbs(tokens)
 
 

@@ -10,7 +10,7 @@ from preflight_rag.conversation import lookups
 from preflight_rag.conversation.lookups import lookup_after, recognise_lookup
 
 PATTERNS = [
-    *(lookups._ENTITIES, *lookups._PATTERNS, *lookups._FILTER_PATTERNS),
+    *(lookups._ENTITY_LISTING, *lookups._LISTING_PATTERNS, *lookups._FILTER_PATTERNS),
     *(pattern for _, pattern in lookups._METADATA_PATTERNS),
 ]
 
