@@ -12,11 +12,12 @@ from preflight_rag.state.memory import begin_no_blas_threads, need_memory
 
 log = logging.getLogger(__name__)
 MEGABYTES = 1500
-"""Least free memory in megabytes for loading ahead: native code in threads ends the process if it runs out. A guess."""
+"""Free memory in megabytes that loading ahead requires: native code in threads ends the process if memory runs out. A
+guess."""
 
 
 def may_load_ahead() -> bool:
-    """Return whether there is memory for loading ahead; if not, NumPy is limited to one thread, too."""
+    """Return whether there is enough memory to load models ahead; if not, limit NumPy to one thread as well."""
     try:
         need_memory(MEGABYTES, "to load what a turn needs ahead of it")
     except OutOfMemory:
@@ -26,7 +27,7 @@ def may_load_ahead() -> bool:
 
 
 def load_models_ahead() -> None:
-    """Start loading the default embedder and the bundled reader, which all parts of a process share.
+    """Start loading the default embedder and the bundled reader in threads, unless memory is short; errors are ignored.
 
     If two threads import modules that need each other, one of them can fail, so the modules for loading are imported
     here, before the threads start. The interpreter waits for the threads at its end, since native code must not run on
@@ -34,7 +35,7 @@ def load_models_ahead() -> None:
     """
     if not may_load_ahead():
         return
-    # such as a package that runs out of memory: the code that needs the model reports it in one line
+    # Any failure, such as a package that runs out of memory, is reported in one line by the code that needs the model.
     with suppress(Exception):
         import numpy  # noqa: F401
         import tokenizers  # noqa: F401
@@ -50,11 +51,11 @@ def load_models_ahead() -> None:
             ("preflight-embedder", lambda: MiniLM().encode_query("warm")),
             ("preflight-reader", lambda: BundledReader().read([("warm", "", "warm")])),
         ):
-            threading.Thread(target=_tried, args=(load,), name=name).start()
+            threading.Thread(target=_load_quietly, args=(load,), name=name).start()
 
 
-def _tried(load: Callable[[], object]) -> None:
-    """Load a model; an error is only logged, since the model's first use reports it."""
+def _load_quietly(load: Callable[[], object]) -> None:
+    """Load a model; an error is only logged, since the model's first use will report it."""
     try:
         load()
     except Exception:

@@ -29,17 +29,17 @@ class Budget:
     exceed the limit of tokens by their own length, and no call is made after that.
 
     Args:
-        calls: Most calls of the model.
-        tokens: Most tokens, of prompts and replies.
+        calls: Maximum number of calls of the model.
+        tokens: Maximum number of tokens, of prompts and replies.
         seconds: Seconds from now in which calls may be made; a call that still runs then is ended.
         spent: The cost of the turn before it was cut off and resumed.
-        purses: Other budgets that the same calls count against.
+        purses: Shared budgets that the same calls count against, such as the user's for a day.
         time_setting: The setting that the seconds come from.
-        slow_seconds: The same limit for a model on this machine that turns out to be slow; 0: the same as `seconds`.
-        reply_tokens: Least limit of a reply's tokens; a prompt that needs more has its own.
+        slow_seconds: The limit in seconds for a model on this machine that turns out to be slow; 0: `seconds` holds.
+        reply_tokens: Smallest limit for a reply's tokens; a prompt that needs a longer reply sets a higher one.
 
     Attributes:
-        used_up: The first refusal; None as long as nothing was refused.
+        used_up: The error of the first refused call; None as long as no call was refused.
     """
 
     def __init__(
@@ -72,57 +72,67 @@ class Budget:
             BudgetUsedUp: The call must not be made.
         """
         if self._made >= self._calls:
-            raise self._refused(f"the turn's {self._calls:,} model calls are used up", "PREFLIGHT_TURN_CALLS")
+            raise self._record_refusal(f"the turn's {self._calls:,} model calls are used up", "PREFLIGHT_TURN_CALLS")
         if self._used + tokens > self._tokens:
-            raise self._refused(f"the turn's {self._tokens:,} tokens are used up", "PREFLIGHT_TURN_TOKENS")
+            raise self._record_refusal(f"the turn's {self._tokens:,} tokens are used up", "PREFLIGHT_TURN_TOKENS")
         if self.seconds_left() <= 0:
             raise self.out_of_time()
         # Counted before anything is awaited: other calls of the turn may begin meanwhile.
         self._made += 1
         self._used += tokens
         try:
-            await self._pay(tokens)
+            await self._take_from_shared_budgets(tokens)
         except BaseException:
             self._made -= 1
             self._used -= tokens
             raise
 
-    async def _pay(self, tokens: int) -> None:
-        """Take tokens from all purses, or from none if one has too few."""
-        for place, purse in enumerate(self._purses):
-            if why := await purse.take(tokens):
-                for paid in self._purses[:place]:
-                    await paid.settle(tokens, 0)
-                raise self._refused(why, "")
+    async def _take_from_shared_budgets(self, tokens: int) -> None:
+        """Take tokens from all shared budgets.
+
+        Raises:
+            BudgetUsedUp: One of them has too few; the others have their tokens back then.
+        """
+        for index, purse in enumerate(self._purses):
+            if refusal := await purse.take(tokens):
+                for previous in self._purses[:index]:
+                    await previous.settle(tokens, 0)
+                raise self._record_refusal(refusal, "")
 
     async def end(self, tokens: int, spent: int) -> None:
-        """Replace the tokens counted for a call by those that it has used."""
+        """Replace the tokens counted for a call, here and in all shared budgets, by the tokens that it has used."""
         self._used += spent - tokens
         for purse in self._purses:
             await purse.settle(tokens, spent)
 
     def seconds_left(self) -> float:
-        """Return how many seconds the turn may still call its model."""
+        """Return for how many more seconds the turn may call its model; negative after the limit."""
         return self._end - time.monotonic()
 
     def seconds_if_slow(self) -> float | None:
-        """Return how many seconds a slow model may still be called; None if there is no special limit for it."""
+        """Return for how many more seconds a slow model may be called; None if there is no limit for slow models."""
         return self._began + self._slow_seconds - time.monotonic() if self._slow_seconds else None
 
     def hurry(self) -> None:
-        """Apply the limit for slow models to this turn."""
-        if self._slow_seconds and self._began + self._slow_seconds < self._end:
-            self._seconds, self._end = self._slow_seconds, self._began + self._slow_seconds
+        """Apply the limit for slow models to this turn, if there is one and it ends earlier."""
+        slow_end = self._began + self._slow_seconds
+        if self._slow_seconds and slow_end < self._end:
+            self._seconds, self._end = self._slow_seconds, slow_end
             self._time_setting = "PREFLIGHT_ANSWER_SECONDS"
 
     def out_of_time(self) -> BudgetUsedUp:
-        """Return the error for a call for which no time is left."""
-        return self._refused(f"the turn's {self._seconds:g} s for its model are used up", self._time_setting)
+        """Return the error for a call for which no time is left, and record it as `used_up` if it is the first."""
+        return self._record_refusal(f"the turn's {self._seconds:g} s for its model are used up", self._time_setting)
 
-    def _refused(self, why: str, setting: str) -> BudgetUsedUp:
-        """Return the error for a call beyond the budget, and record the first of them."""
+    def _record_refusal(self, problem: str, setting: str) -> BudgetUsedUp:
+        """Return the error for a call beyond the budget, and record it as `used_up` if it is the first.
+
+        Args:
+            problem: The error's message.
+            setting: The setting that has the limit, named in the help; "" for a limit that only waiting ends.
+        """
         help = f"Ask for less at once; the limit is {setting}." if setting else "Ask again later."
-        error = BudgetUsedUp(why, help=help)
+        error = BudgetUsedUp(problem, help=help)
         error.spent = Usage().model_dump()
         self.used_up = self.used_up or error
         return error

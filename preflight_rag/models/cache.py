@@ -24,55 +24,59 @@ class PureCache(Generic[K, V]):
     and the owner's models would stay in memory until the garbage collector runs.
 
     Args:
-        most: Greatest number of values to keep.
+        most: Maximum number of values to keep.
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._known: OrderedDict[K, V] = OrderedDict()
-        self._in_the_making: dict[K, Future[Mapping[K, V]]] = {}
+        self._values: OrderedDict[K, V] = OrderedDict()
+        self._computing: dict[K, Future[Mapping[K, V]]] = {}
 
     def get(self, keys: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]]) -> list[V]:
-        """Return the value of each key, in order.
+        """Return the value of each key, in order: cached, awaited from another thread, or computed by `make`.
 
         Args:
             keys: The keys.
             make: Computes the values of new keys, in order and in one call; a value must depend on nothing but its key.
                 It must not use this cache.
         """
-        done: Future[Mapping[K, V]] = Future()
+        computed: Future[Mapping[K, V]] = Future()
         with self._lock:
-            found = {key: self._known[key] for key in keys if key in self._known}
+            found = {key: self._values[key] for key in keys if key in self._values}
             missing = [key for key in dict.fromkeys(keys) if key not in found]
-            awaited = {key: self._in_the_making[key] for key in missing if key in self._in_the_making}
+            awaited = {key: self._computing[key] for key in missing if key in self._computing}
             new = [key for key in missing if key not in awaited]
-            self._in_the_making |= dict.fromkeys(new, done)
+            self._computing |= dict.fromkeys(new, computed)
         if new:
-            found |= self._make(new, make, done)
-        for key, making in awaited.items():
-            found |= making.result()
+            found |= self._compute_and_store(new, make, computed)
+        for key, other_computed in awaited.items():
+            found |= other_computed.result()
             # the other thread failed; this one computes the value itself, and gets the error if it recurs
             if key not in found:
                 found[key] = self.get([key], make)[0]
         return [found[key] for key in keys]
 
-    def _make(
-        self, new: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]], done: Future[Mapping[K, V]]
+    def _compute_and_store(
+        self, new: Sequence[K], make: Callable[[Sequence[K]], Sequence[V]], computed: Future[Mapping[K, V]]
     ) -> Mapping[K, V]:
-        """Compute and store the values of new keys, without the lock, so that callers for other keys need not wait."""
-        made: dict[K, V] = {}
+        """Compute the values of new keys, store them in the cache and in the future `computed`, and return them.
+
+        They are computed without the lock, so that callers for other keys need not wait. If `make` fails, its error is
+        raised, and the future gets an empty mapping.
+        """
+        values: dict[K, V] = {}
         try:
-            made = dict(zip(new, make(new), strict=True))
+            values = dict(zip(new, make(new), strict=True))
         finally:
             with self._lock:
                 for key in new:
-                    del self._in_the_making[key]
-                self._known |= made
-                while len(self._known) > self._most:
-                    self._known.popitem(last=False)
-            done.set_result(made)
-        return made
+                    del self._computing[key]
+                self._values |= values
+                while len(self._values) > self._most:
+                    self._values.popitem(last=False)
+            computed.set_result(values)
+        return values
 
 
 class SharedModels(Generic[K, V]):
@@ -88,19 +92,19 @@ class SharedModels(Generic[K, V]):
         self._last: V | None = None
 
     def get(self, key: K, load: Callable[[], V]) -> V:
-        """Return the model for a key, loaded by the thread that comes first.
+        """Return the model for a key; the first caller loads it while others wait.
 
         Args:
             key: Everything on which the model depends: its files (`file_identity`), and the settings for loading.
             load: Loads the model.
         """
         with self._lock:
-            found = self._used.get(key)
-            if found is None:
-                found = load()
-                self._used[key] = found
-            self._last = found
-            return found
+            model = self._used.get(key)
+            if model is None:
+                model = load()
+                self._used[key] = model
+            self._last = model
+            return model
 
 
 def file_identity(path: Path) -> tuple[str, int, int, int, int]:

@@ -19,16 +19,18 @@ from preflight_rag.state.errors import PreflightError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-FETCHED = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
-"""Files fetched from the Hub: settings, vocabularies and weights, no pickle (*.bin, *.pt) and no code (*.py)."""
-SAFE = ("model.safetensors", "model.safetensors.index.json")
-"""Weights that transformers and sentence-transformers prefer to a pickle."""
-MODULES = "sentence_transformers."
-"""Module prefix of the classes that a model folder may name."""
+DOWNLOADED_PATTERNS = ("*.json", "*.txt", "*.model", "*.jinja", "*.safetensors")
+"""Patterns of files to download: settings, vocabularies and weights, no pickle (*.bin, *.pt) and no code (*.py)."""
+SAFETENSORS_FILES = ("model.safetensors", "model.safetensors.index.json")
+"""Files of weights that transformers and sentence-transformers load instead of a pickle in the same folder."""
+TRUSTED_MODULE_PREFIX = "sentence_transformers."
+"""Prefix of the Python modules whose classes a model folder may name."""
 
 
 def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
-    """Return the folder from which to open a model: `name` if it is a folder, else the Hub's download or cache.
+    """Return the checked folder from which to open a model: `name` if it is a folder, else its copy from the Hub.
+
+    A model of the Hub is downloaded unless it is in the local cache.
 
     Args:
         name: A folder, or the name of a model on the Hub.
@@ -36,8 +38,8 @@ def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
         convert: Python that writes safetensors, with NAME and FOLDER for the old and the new model, for the error.
 
     Raises:
-        PreflightError: Of the class `error`.
-        Exception: The error of the Hub's client if it is neither.
+        PreflightError: Of the class `error`: the weights are a pickle, or the model needs code of its own.
+        Exception: The error of the Hub's client if there is neither a folder nor a model of this name.
     """
     folder = Path(name)
     is_local = folder.exists()
@@ -45,8 +47,8 @@ def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
         from huggingface_hub import snapshot_download
 
         with quiet_loading():
-            folder = Path(snapshot_download(name, allow_patterns=list(FETCHED)))
-    pickles, problem = _pickles(folder), ""
+            folder = Path(snapshot_download(name, allow_patterns=list(DOWNLOADED_PATTERNS)))
+    pickles, problem = _pickled_weights(folder), ""
     if pickles:
         problem = f"The weights of {name!r} are a pickle ({pickles[0]}), which can run code when it is read"
     elif not is_local and not any(folder.rglob("*.safetensors")):
@@ -55,62 +57,70 @@ def model_folder(name: str, error: type[PreflightError], convert: str) -> str:
         command = convert.replace("NAME", repr(name)).replace("FOLDER", repr(f"{PurePosixPath(name).name}-safe"))
         help = f'Trust who made it? python -c "{command}" writes them as safetensors into a folder to name instead'
         raise error(problem, help=help)
-    if foreign := _foreign_code(folder):
+    if untrusted := _untrusted_module(folder):
         raise error(
-            f"{name!r} needs code of its own ({foreign}), which is not run",
+            f"{name!r} needs code of its own ({untrusted}), which is not run",
             help="Choose a model that needs nothing but sentence-transformers and transformers",
         )
     return str(folder)
 
 
-def _pickles(folder: Path) -> list[str]:
-    """Return weights that would be unpickled: a model's without safetensors beside it, and adapters."""
+def _pickled_weights(folder: Path) -> list[str]:
+    """Return the files of weights that would be unpickled, as sorted paths relative to the folder.
+
+    These are adapters' weights, and models' weights without safetensors in the same folder.
+    """
     models = [path for path in folder.rglob("pytorch_model*.bin*") if not _is_beside_safetensors(path)]
     return sorted(path.relative_to(folder).as_posix() for path in [*models, *folder.rglob("adapter_model*.bin")])
 
 
 def _is_beside_safetensors(path: Path) -> bool:
-    """Return whether safetensors weights lie beside a file."""
-    return any((path.parent / name).exists() for name in SAFE)
+    """Return whether the file's folder also contains safetensors weights."""
+    return any((path.parent / name).exists() for name in SAFETENSORS_FILES)
 
 
-def _foreign_code(folder: Path) -> str:
-    """Return the first module that a folder names outside of sentence-transformers.
+def _untrusted_module(folder: Path) -> str:
+    """Return the first module class or path in a model's settings that would run code from elsewhere; "" if none.
 
-    "" if there is none.
+    Such are a class outside of sentence-transformers, e.g. "custom.Pooling", and a path that leaves the folder, e.g.
+    "../other".
     """
-    for path in sorted([*folder.rglob("modules.json"), *folder.rglob("router_config.json")]):
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(settings, dict):  # the modules of a router
-            settings = [{"type": kind} for kind in settings.get("types", {}).values()]
-        for row in settings:
-            kind, place = str(row.get("type", "")), PurePosixPath(str(row.get("path", "")).replace("\\", "/"))
-            if not kind.startswith(MODULES):
-                return kind
-            if place.is_absolute() or ".." in place.parts:
-                return str(place)
+    for settings_path in sorted([*folder.rglob("modules.json"), *folder.rglob("router_config.json")]):
+        modules = json.loads(settings_path.read_text(encoding="utf-8"))
+        if isinstance(modules, dict):  # router_config.json: {"types": {name: class}}
+            modules = [{"type": module_class} for module_class in modules.get("types", {}).values()]
+        for module in modules:
+            module_class = str(module.get("type", ""))
+            module_path = PurePosixPath(str(module.get("path", "")).replace("\\", "/"))
+            if not module_class.startswith(TRUSTED_MODULE_PREFIX):
+                return module_class
+            if module_path.is_absolute() or ".." in module_path.parts:
+                return str(module_path)
     return ""
 
 
 @contextmanager
 def quiet_loading() -> Iterator[None]:
-    """Load a model of transformers, in the block, without progress bars and reports on unused weights."""
+    """Silence transformers in the block: no progress bars, and no reports on unused weights while a model loads."""
     from transformers.utils import logging as transformers_logging
 
     logging: Any = transformers_logging
-    shown, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    had_progress_bar, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
-        if shown:
+        if had_progress_bar:
             logging.enable_progress_bar()
 
 
 def fast_tokenizer(tokenizer: Any) -> Tokenizer | None:
-    """Return a copy of a transformers tokenizer's fast one, without padding and truncation; None if it has none."""
+    """Return a copy of the fast tokenizer inside a transformers tokenizer, without padding and truncation.
+
+    None if there is no fast tokenizer inside. A fast tokenizer itself is copied, too.
+    """
     from tokenizers import Tokenizer
 
     backend = tokenizer if isinstance(tokenizer, Tokenizer) else getattr(tokenizer, "backend_tokenizer", None)

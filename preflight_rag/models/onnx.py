@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def quiet_onnxruntime() -> Any:
-    """Return the module `onnxruntime` with telemetry off, even if other code has imported it before."""
+    """Import and return the module `onnxruntime` with telemetry off, even if other code has imported it before."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
     import onnxruntime
 
@@ -24,10 +24,10 @@ def quiet_onnxruntime() -> Any:
 
 
 def one_core_session(model: Path | bytes) -> InferenceSession:
-    """Return a network whose forward passes run on one core each, and which prints nothing."""
+    """Load a network, from a file or its bytes, whose forward passes run on one core each, and which prints nothing."""
     onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 4
+    options.log_severity_level = 4  # only fatal errors
     return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

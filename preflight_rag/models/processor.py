@@ -13,4 +13,5 @@ def processor_flags(path: Path = CPU_INFO) -> frozenset[str]:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return frozenset()
-    return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+    flags_line = next((line for line in lines if line.startswith("flags")), "")
+    return frozenset(flags_line.partition(":")[2].split())

@@ -127,17 +127,17 @@ class TakesBudget(Protocol):
 
 
 def limited(reader: Reader, budget: Budget) -> Reader:
-    """Return the reader with a budget; the reader itself if it makes no calls, or cannot count them."""
+    """Return the reader with its calls counted against a budget; the reader itself if it cannot count calls."""
     return reader.limited(budget) if isinstance(reader, TakesBudget) else reader
 
 
 def sampled(reader: Reader, options: Mapping[str, Any]) -> Reader:
-    """Return the reader with sampling options; the reader itself if there are none, or it has no model."""
+    """Return the reader with sampling options set; the reader itself if there are no options, or it takes none."""
     return reader.sampled(options) if options and isinstance(reader, TakesSampling) else reader
 
 
 def instructed(reader: Reader, instructions: str) -> Reader:
-    """Return the reader with instructions; the reader itself if there are none, or it accepts none."""
+    """Return the reader with instructions on how to write; the reader itself if there are none, or it takes none."""
     return reader.instructed(instructions) if instructions and isinstance(reader, TakesInstructions) else reader
 
 
@@ -146,30 +146,31 @@ REPLY_TOKENS = 1024
 PROMPT_TOKENS = 400
 """Tokens of instructions and question in the longest of the product's prompts, at four characters a token."""
 COUNTED_SHARE = 0.85
-"""Share of the room that is used, since tokens of passages are counted by the embedder's tokenizer, not the model's; a
+"""Share of the free tokens that is planned for: passages are counted by the embedder's tokenizer, not the model's. A
 guess."""
 TAG_TOKENS = 30
 """Tokens of a passage's title, date and tags in a prompt, at four characters a token, by the demo's documents."""
 LEAST_ROOM = 512
-"""Least room, enough for the longest passage, however small a window is reported."""
+"""Least number of tokens for passages, enough for the longest one, however small a window is reported."""
 
 
 def within_window(settings: Settings, reader: object, instructions: str = "") -> Settings:
-    """Return the settings of a turn whose prompts fit into the reader's context window, if that is known.
+    """Return settings with which a turn's prompts fit into the reader's context window; unchanged if it is unknown.
 
-    `k`, `budget_tokens` and `relation_prompt_tokens` are reduced to what a prompt has room for.
+    `k`, `budget_tokens` and `relation_prompt_tokens` are reduced to the tokens that the window leaves for passages.
     """
     window = reader.context_window() if isinstance(reader, HasContextWindow) else None
     if window is None:
         return settings
-    of_prompt = PROMPT_TOKENS + len(instructions) // 4
-    room = max(LEAST_ROOM, int(COUNTED_SHARE * (window - min(REPLY_TOKENS, window // 4) - of_prompt)))
-    k = min(settings.k, room // (2 * TAG_TOKENS))
-    of_passages = room - k * TAG_TOKENS
+    reply_tokens = min(REPLY_TOKENS, window // 4)
+    prompt_tokens = PROMPT_TOKENS + len(instructions) // 4  # about four characters a token
+    available = max(LEAST_ROOM, int(COUNTED_SHARE * (window - reply_tokens - prompt_tokens)))
+    k = min(settings.k, available // (2 * TAG_TOKENS))  # at least as many tokens for each text as for its tags
+    text_tokens = available - k * TAG_TOKENS
     return settings.model_copy(
         update={
             "k": k,
-            "budget_tokens": min(of_passages, settings.budget_tokens or of_passages),
-            "relation_prompt_tokens": min(room, settings.relation_prompt_tokens),
+            "budget_tokens": min(text_tokens, settings.budget_tokens or text_tokens),
+            "relation_prompt_tokens": min(available, settings.relation_prompt_tokens),
         }
     )

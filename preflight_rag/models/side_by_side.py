@@ -16,19 +16,21 @@ R = TypeVar("R")
 
 
 def side_by_side(run: Callable[[T], R], items: Sequence[T], at_once: int) -> Iterator[R]:
-    """Return the result of `run` for each item, in order; `run` must not call this function itself.
+    """Call `run` for each item, in several threads at once, and yield the results in the items' order.
+
+    Fewer than two items or threads are run lazily in the caller's thread.
 
     Args:
-        run: Called from several threads at once.
-        items: Its arguments.
+        run: The function; it must not call `side_by_side` itself, which could wait for its own thread.
+        items: The arguments, one for each call.
         at_once: Number of threads; they are reused by the next call.
     """
     if at_once < 2 or len(items) < 2:
         return map(run, items)
-    return _threads(at_once).map(run, items)
+    return _thread_pool(at_once).map(run, items)
 
 
 @cache
-def _threads(number: int) -> ThreadPoolExecutor:
-    """Return a pool of threads, which is kept for later calls."""
+def _thread_pool(number: int) -> ThreadPoolExecutor:
+    """Return the process's pool with this number of threads; it is created at the first call and kept."""
     return ThreadPoolExecutor(number, thread_name_prefix="preflight-model")

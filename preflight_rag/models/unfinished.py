@@ -21,39 +21,42 @@ SENTENCES = {
 
 
 def unfinished(error: ModelError, options: Sequence[str] = ()) -> Reply[Draft]:
-    """Return the usable part of a reply that was cut off.
+    """Return the usable part of a reply that was cut off, as a draft that is marked as incomplete.
 
-    If the cut is among its quotes, the answer above the quotes is complete. With options, the part has to name one.
+    If the cut is among the reply's quotes, the answer above the quotes is complete, and not marked. With options, the
+    part has to name one of them.
 
     Raises:
-        ModelError: The original error, if there is no beginning, or none that may be shown.
+        ModelError: The original error, if nothing was written before the cut, or nothing that may be shown.
     """
-    whole = before_cut_quotes(error.partial)
-    draft = parse_draft(whole or error.partial, options)
+    answer_above_quotes = before_cut_quotes(error.partial)
+    draft = parse_draft(answer_above_quotes or error.partial, options)
     if not error.reason or not draft.text.strip() or not draft.found or (options and not draft.choice):
         raise error
-    name = "budget" if isinstance(error, BudgetUsedUp) else error.reason
-    begun = draft if whole else replace(draft, incomplete=name)
-    note = f"{error.message}; {'its quotes are not whole' if whole else 'what there is of it is shown'}"
-    return Reply(begun, Usage.of_failed(error.spent), (note,))
+    note = f"{error.message}; its quotes are not whole"
+    if not answer_above_quotes:
+        draft = replace(draft, incomplete="budget" if isinstance(error, BudgetUsedUp) else error.reason)
+        note = f"{error.message}; what there is of it is shown"
+    return Reply(draft, Usage.of_failed(error.spent), (note,))
 
 
 FELL_SHORT = ("length", "deadline", "unfinished", "repetition", "empty")
-"""Ways in which a reply can be unusable although its model was reached and allowed to answer."""
+"""Reasons of a `BadReply` for which its model was reached and did not refuse, but the reply cannot be used."""
 
 
 def may_be_spared(error: ModelError) -> bool:
-    """Return whether a turn may go on without a reply that failed or cannot be used.
+    """Return whether a turn may go on without the reply of a call that failed with this error.
 
-    Errors of the model itself (server, key, name) end the turn, since the user has to know of them. So does a refusal,
-    which is an answer.
+    It may if the call took too long, the budget was used up, or the reply cannot be used. Errors of the model itself
+    (server, key, name) end the turn, since the user has to know of them. So does a refusal, which is an answer.
     """
-    late = isinstance(error, ModelTimeout | BudgetUsedUp)
-    return late or (isinstance(error, BadReply) and error.reason in FELL_SHORT)
+    if isinstance(error, ModelTimeout | BudgetUsedUp):
+        return True
+    return isinstance(error, BadReply) and error.reason in FELL_SHORT
 
 
 def incomplete_note(draft: Draft) -> str:
-    """Return the line below an incomplete answer, with the reason; "" for a complete one."""
+    """Return the note to append to an incomplete answer, with the reason; "" for a complete answer."""
     if not draft.incomplete:
         return ""
     return f"\n\nNote: this answer is not complete: {SENTENCES[draft.incomplete]}."

@@ -25,7 +25,7 @@ ALIASES = {
 BATCH = 16
 """Pairs of one forward pass; with smaller batches the deadline is kept more closely. A guess."""
 WINDOW = 512
-"""Most tokens of question and passage together, if the model has no smaller window."""
+"""Maximum number of tokens of question and passage together, if the model has no smaller limit."""
 TO_SAFETENSORS = "from sentence_transformers import CrossEncoder as M; M(NAME).save_pretrained(FOLDER)"
 HEADLESS = ("Model", "ForMaskedLM", "ForPreTraining")
 """Suffixes of architectures to which loading a CrossEncoder adds a head of random weights."""
@@ -45,8 +45,8 @@ class CrossEncoderReranker:
     def __init__(self, spec: str, *, batch_size: int = BATCH) -> None:
         self.name = ALIASES.get(spec, spec)
         self.batch_size: int | None = batch_size
-        self._model = _loaded(self.name)
-        if untrained := _without_head(self._model):
+        self._model = _load_cross_encoder(self.name)
+        if untrained := _headless_architectures(self._model):
             raise RerankerError(
                 f"{self.name!r} is not a reranker: {untrained} has no trained head that scores a pair",
                 help=f"Choose a cross-encoder, such as {', '.join(ALIASES)}",
@@ -57,11 +57,11 @@ class CrossEncoderReranker:
                 f"{self.name!r} is not a reranker: it gives {labels} numbers for a question and a passage",
                 help=f"Choose a cross-encoder that gives one, such as {', '.join(ALIASES)}",
             )
-        self.window = _window(self._model)
+        self.window = _token_limit(self._model)
         self._model.max_seq_length = self.window
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Return the model's raw scores (n,) float64.
+        """Return the model's raw score of each candidate (n,), float64.
 
         Raises:
             RerankerError: The model fails on these texts.
@@ -71,7 +71,7 @@ class CrossEncoderReranker:
 
         if not candidates:
             return np.zeros(0)
-        pairs = [(question, titled(candidate.passage)) for candidate in candidates]
+        pairs = [(question, title_and_text(candidate.passage)) for candidate in candidates]
         try:
             scores = self._model.predict(
                 pairs,
@@ -87,7 +87,7 @@ class CrossEncoderReranker:
         return np.asarray(scores, dtype=float).reshape(len(pairs))
 
 
-def titled(passage: Passage) -> str:
+def title_and_text(passage: Passage) -> str:
     """Return title and text as one string; the title is left out if the text begins with it."""
     title = passage.title.strip()
     if not title or passage.text.startswith(title):
@@ -95,8 +95,12 @@ def titled(passage: Passage) -> str:
     return f"{title} {passage.text}" if title[-1] in ".?!" else f"{title}. {passage.text}"
 
 
-def _loaded(name: str) -> Any:
-    """Load a cross-encoder from a folder or the Hugging Face hub."""
+def _load_cross_encoder(name: str) -> Any:
+    """Load a cross-encoder from a folder, the local cache or the Hugging Face Hub.
+
+    Raises:
+        RerankerError: sentence-transformers is not installed, or the model is missing, unsafe or damaged.
+    """
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:
@@ -118,14 +122,18 @@ def _loaded(name: str) -> Any:
         ) from error
 
 
-def _without_head(model: Any) -> str:
-    """Return the architecture with which the weights were saved if it lacks a head, else ""."""
-    saved = getattr(getattr(model, "config", None), "architectures", None) or []
-    return "" if any(not name.endswith(HEADLESS) for name in saved) else ", ".join(saved)
+def _headless_architectures(model: Any) -> str:
+    """Return the architectures that a model's settings name if none of them has a head that scores, e.g. "BertModel".
+
+    "" if one of them has such a head, or none is named.
+    """
+    architectures = getattr(getattr(model, "config", None), "architectures", None) or []
+    has_head = any(not name.endswith(HEADLESS) for name in architectures)
+    return "" if has_head else ", ".join(architectures)
 
 
-def _window(model: Any) -> int:
-    """Return the tokens that the model reads: the least of tokenizer limit, positions, and configured limit."""
+def _token_limit(model: Any) -> int:
+    """Return how many tokens the model reads: the least of its own limit, its number of positions, and `WINDOW`."""
     config = getattr(model, "config", None)
     limits = [model.max_seq_length, getattr(config, "max_position_embeddings", None), WINDOW]
     return min(int(limit) for limit in limits if limit)

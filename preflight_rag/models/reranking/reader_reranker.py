@@ -37,7 +37,7 @@ class ReaderReranker:
     name: str = READER
 
     def score(self, question: str, candidates: Sequence[Candidate]) -> np.ndarray:
-        """Return the score of each candidate (n,), float64.
+        """Return the score of each candidate (n,), float64: its relevance, or its answerability if the reader has none.
 
         Raises:
             RerankerError: The reader's model is missing or damaged.
@@ -49,4 +49,5 @@ class ReaderReranker:
             readings = self.reader.read([(question, passage.title, passage.text) for passage in passages])
         except ExtractiveReaderError as error:
             raise RerankerError(error.message, help=error.help) from error
-        return np.array([r.answerable if r.relevance is None else r.relevance for r in readings], dtype=float)
+        scores = [reading.answerable if reading.relevance is None else reading.relevance for reading in readings]
+        return np.array(scores, dtype=float)

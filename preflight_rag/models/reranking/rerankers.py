@@ -91,23 +91,31 @@ def rerank(
         )
     import numpy as np
 
-    begun, wanted = clock(), min(limit, len(candidates))
-    step = reranker.batch_size
+    begin, number_to_score = clock(), min(limit, len(candidates))
+    batch_size = reranker.batch_size
     scores: list[float | None] = []
-    while len(scores) < wanted and clock() - begun < deadline:
+    while len(scores) < number_to_score and clock() - begin < deadline:
         start = len(scores)
-        batch = candidates if step is None else candidates[start : min(start + step, wanted)]
-        found = reranker.score(question, batch)[: wanted - start]
-        scores += [float(score) if math.isfinite(score) else None for score in found]
-    note = _note(reranker.name, wanted, scores, deadline)
+        # Without a batch size, scores depend on all candidates together, also on those beyond the limit.
+        batch = candidates if batch_size is None else candidates[start : min(start + batch_size, number_to_score)]
+        batch_scores = reranker.score(question, batch)[: number_to_score - start]
+        scores += [float(score) if math.isfinite(score) else None for score in batch_scores]
+    note = _unscored_note(reranker.name, number_to_score, scores, deadline)
     scores += [None] * (len(candidates) - len(scores))
     # Missing scores are NaN here, which sorts after all numbers.
-    places = np.argsort(-np.array(scores, dtype=float), kind="stable")
-    return Reranked(in_order(candidates, places), [scores[i] for i in places.tolist()], note)
+    order = np.argsort(-np.array(scores, dtype=float), kind="stable")
+    return Reranked(in_order(candidates, order), [scores[index] for index in order.tolist()], note)
 
 
-def _note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:
-    """Return a sentence on the candidates that were not scored."""
+def _unscored_note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:
+    """Return a sentence on the candidates that were not scored; "" if all wanted candidates were.
+
+    Args:
+        name: The reranker's name.
+        wanted: Number of candidates that were to be scored.
+        scores: The scores that the reranker gave before the deadline; None for a score that is no number.
+        deadline: The deadline in seconds.
+    """
     late, undefined = wanted - len(scores), scores.count(None)
     reasons = []
     if late:

@@ -7,7 +7,7 @@ import pytest
 from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizerFast
 
 from preflight_rag.models.opening import open_reranker
-from preflight_rag.models.reranking.cross_encoder import CrossEncoderReranker, titled
+from preflight_rag.models.reranking.cross_encoder import CrossEncoderReranker, title_and_text
 from preflight_rag.models.reranking.rerankers import rerank
 from preflight_rag.state.errors import RerankerError
 from preflight_rag.state.retrieval import Candidate
@@ -96,7 +96,7 @@ def test_the_order_is_that_of_the_scores_whatever_the_batches(tiny, folders):
     ],
 )
 def test_a_title_goes_before_the_text(title, text, read):
-    assert titled(Passage(id="1", document_id="1", text=text, title=title)) == read
+    assert title_and_text(Passage(id="1", document_id="1", text=text, title=title)) == read
 
 
 @pytest.mark.parametrize(
