@@ -84,12 +84,12 @@ def test_versions_with_known_holes_are_not_allowed(package, floor):
 
 
 def test_the_page_names_every_extra_and_the_checksums_that_are_checked():
-    from preflight_rag.models.embedding.minilm import SHA256
+    from preflight_rag.models.embedding.minilm import CHECKSUMS
 
     page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     for extra in set(PROJECT["optional-dependencies"]) - {"test"}:
         assert f"| `{extra}` |" in page
-    for name, digest in SHA256.items():
+    for name, digest in CHECKSUMS.items():
         assert f"| `{name}` | `{digest}` |" in page
 
 

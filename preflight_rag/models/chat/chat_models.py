@@ -18,7 +18,8 @@ OFFLINE = "offline"
 DEFAULT_OPENAI_MODEL = "gpt-4.1-mini"
 MAX_RETRIES = 2
 """Retries by the client after the first attempt; the graph's nodes add none of their own."""
-_REASONS = re.compile(r"o\d")
+_OPENAI_REASONING_MODEL = re.compile(r"o\d")
+"""The beginning of a name such as "o3-mini"."""
 
 
 def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> str:
@@ -26,6 +27,9 @@ def model_name(name: str | None, environ: Mapping[str, str] | None = None) -> st
 
     Returns:
         `offline` or `provider:name`; only `openai:` if a server is configured, which then chooses the model.
+
+    Raises:
+        UnknownModel: The name has another form.
     """
     environ = os.environ if environ is None else environ
     name = name or environ.get("PREFLIGHT_MODEL")
@@ -51,7 +55,7 @@ def open_chat_model(
     key: str | None = None,
     context_window: int | None = None,
 ) -> BaseChatModel:
-    """Return a LangChain chat model for `provider:name`.
+    """Open the LangChain chat model of a name in the form `provider:name`.
 
     `openai:` uses any OpenAI-compatible server through `OPENAI_BASE_URL`; without a model's name, the server's first
     one is used. `gguf:PATH` opens a model's file in this process. Other providers go through
@@ -67,7 +71,8 @@ def open_chat_model(
         context_window: Tokens that a model in this process reads and writes in one call; servers have their own.
 
     Raises:
-        UnknownModel: The provider's integration is not installed.
+        ModelAuthError: OpenAI's own server is to be called, and there is no key.
+        UnknownModel: The provider's integration is not installed, or the server offers no model.
         UsageError: The extra `local` is not installed, and the model is a file.
         LocalModelError: The file is missing, damaged, or larger than the available memory.
     """
@@ -77,7 +82,7 @@ def open_chat_model(
 
         return LocalModel.open(model, context=context_window, temperature=temperature, timeout=timeout)
     if provider != "openai":
-        return _other_provider(name, temperature)
+        return _open_other_provider(name, temperature)
     from pydantic import SecretStr
 
     from preflight_rag.models.chat.openai_model import OpenAIModel
@@ -92,15 +97,25 @@ def open_chat_model(
             help="Set OPENAI_API_KEY, or OPENAI_BASE_URL for a server of your own, or --model offline.",
         )
     secret = SecretStr(key)
-    model = model or (_first_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
-    heat = None if _REASONS.match(model) and not base_url else temperature
+    model = model or (_first_served_model(base_url, key) if base_url else DEFAULT_OPENAI_MODEL)
+    accepts_temperature = base_url or not _OPENAI_REASONING_MODEL.match(model)
     return OpenAIModel(
-        model=model, api_key=secret, base_url=base_url, timeout=timeout, max_retries=MAX_RETRIES, temperature=heat
+        model=model,
+        api_key=secret,
+        base_url=base_url,
+        timeout=timeout,
+        max_retries=MAX_RETRIES,
+        temperature=temperature if accepts_temperature else None,
     )
 
 
-def _first_model(base_url: str, key: str) -> str:
-    """Return the name of the first model that an OpenAI-compatible server lists."""
+def _first_served_model(base_url: str, key: str) -> str:
+    """Return the name of the first model that an OpenAI-compatible server lists.
+
+    Raises:
+        ModelError: The server cannot be reached, refuses the key, or sends something else.
+        UnknownModel: The list is empty.
+    """
     try:
         models = served_models(base_url, key, timeout=10)
     except Exception as error:  # errors of the SDK, and any error that its parser has with a wrong server's reply
@@ -120,8 +135,12 @@ def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
         return client.models.list().data
 
 
-def _other_provider(name: str, temperature: float) -> BaseChatModel:
-    """Open a model of another provider through LangChain's integration, e.g. `anthropic:NAME`."""
+def _open_other_provider(name: str, temperature: float) -> BaseChatModel:
+    """Open a model of another provider through LangChain's integration, e.g. `anthropic:NAME`.
+
+    Raises:
+        UnknownModel: The integration is not installed, or does not know the model.
+    """
     provider = name.partition(":")[0]
     try:
         from langchain.chat_models import init_chat_model

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
 G = TypeVar("G", Source, Extract)
 V = TypeVar("V")
 DEFAULT_FORM: ReplyForm = "schema"
-"""Default format of extracts and relations, and of answers of a model that cites nothing in an answer as text; which
-format is better was measured with small models (docs/RESULTS.md). Larger ones cite, and format as they are asked to."""
+"""Default format of extracts and relations, and of answers of a model that cites nothing in an answer as text. It was
+better with small models (docs/RESULTS.md); larger ones cite, and format as requested."""
 
 
 class ChatReader:
@@ -104,7 +104,7 @@ class ChatReader:
 
     def limited(self, budget: Budget) -> ChatReader:
         """Return the same reader with its calls counted against, and ended by, a budget."""
-        return self._with(self._calls.limited(budget))
+        return self._with_calls(self._calls.limited(budget))
 
     def takes_option(self, name: str) -> bool:
         """Return whether a sampling option reaches the model."""
@@ -112,7 +112,7 @@ class ChatReader:
 
     def sampled(self, options: Mapping[str, Any]) -> ChatReader:
         """Return the same reader with those sampling options set that its model accepts, such as `temperature`."""
-        return self._with(self._calls.sampled(options))
+        return self._with_calls(self._calls.sampled(options))
 
     def instructed(self, instructions: str) -> ChatReader:
         """Return the same reader with these instructions on how to write in its answering prompts."""
@@ -121,7 +121,7 @@ class ChatReader:
         return reader
 
     async def complete(self, messages: Sequence[BaseMessage], *, limit: int | None = None) -> tuple[str, Usage]:
-        """Return the model's unparsed reply, of at most `limit` tokens, to messages that a caller has written.
+        """Return the model's unparsed reply, of at most `limit` tokens, to a caller's own messages, and its cost.
 
         Raises:
             ModelError: There is no complete reply.
@@ -129,67 +129,78 @@ class ChatReader:
         return await self._call([*messages], limit, guarded=False)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
-        """Return the model's rewrite; missing parts are filled in by rule.
+        """Return the message rewritten by the model as a question for search; missing parts are filled in by rule.
 
-        The message is returned unchanged if reply and repair are unreadable, or if the model lost a number, a code or a
-        negation, added links or markup (as a document may have told it to), or changed the meaning of a message without
-        history.
+        An unreadable reply is requested once more. The message is rewritten by rule alone, with a note, if the second
+        reply is unreadable, too, or if the model lost a number, a code or a negation, added links or markup (as a
+        document may have told it to), or changed the meaning of a message without history.
         """
         prompt = rewrite.render(message=message, history=history)
         received = await self._calls.ask(prompt, limit=rewrite.reply_tokens(message), whole=False)
         text, usage = received.text, received.usage
-        made = rewrite.parse(without_cut_end(text) if received.cut else text)
-        if made is None:
+        rewritten = rewrite.parse(without_cut_end(text) if received.cut else text)
+        if rewritten is None:
             repair = self._repair(prompt, text, rewrite.REPAIR, rewrite.repair_tokens(message))
-            text, more = await _after(usage, repair)
-            usage, made = usage + more, rewrite.parse(text)
-        problem = _problem_of(made, message, history)
-        if made is None or problem:
+            text, repair_usage = await _add_usage_to_error(usage, repair)
+            usage, rewritten = usage + repair_usage, rewrite.parse(text)
+        problem = _rewrite_problem(rewritten, message, history)
+        if rewritten is None or problem:
             note = f"the model's rewrite {problem}; the message was searched as it is"
             return Reply(rewrite_by_rules(message), usage, (note,))
-        return Reply(_completed(made, message), usage)
+        return Reply(_complete_by_rules(rewritten, message), usage)
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return one answer from all sources."""
-        own = self._instructions
+        """Return the model's answer from all sources, or from the first ones if all are too long for the model."""
 
-        async def ask(some: Sequence[Source]) -> Reply[Draft]:
-            """Ask for an answer from some of the sources."""
-            schema = answer_json.schema(some) if self._quotes_by_schema() and not options else None
+        async def ask(selected: Sequence[Source]) -> Reply[Draft]:
+            """Ask the model for an answer from the selected sources."""
+            schema = answer_json.schema(selected) if self._answers_by_schema() and not options else None
             prompt = answer_plain.render(
-                question=question, sources=some, options=options, instructions=own, as_json=schema is not None
+                question=question,
+                sources=selected,
+                options=options,
+                instructions=self._instructions,
+                as_json=schema is not None,
             )
-            limit = answer_plain.reply_tokens(len(some))
-            many, counted = len(some) > 1, not options
-            return await self._draft(prompt, options, limit, divisible=many, schema=schema, counted=counted)
+            return await self._draft(
+                prompt,
+                options,
+                answer_plain.reply_tokens(len(selected)),
+                divisible=len(selected) > 1,
+                schema=schema,
+                counted=not options,
+            )
 
-        return await self._fitting(sources, ask)
+        return await self._ask_within_limits(sources, ask)
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return the evidence in one partition, and the answer from this partition alone."""
+        """Return the evidence in one partition of the sources, and the answer from this partition alone."""
 
-        async def ask(some: Sequence[Source]) -> Reply[Extract]:
-            """Ask for the evidence in some of the sources."""
-            schema = map_context.schema([source.n for source in some]) if self._by_schema() else None
-            prompt = map_context.render(question=question, sources=some, options=options, as_json=schema is not None)
-            limit = map_context.reply_tokens(len(some))
-            many = len(some) > 1
-            received = await self._calls.ask(prompt, limit=limit, whole=False, schema=schema, divisible=many)
-            text = _whole_of(received)
+        async def ask(selected: Sequence[Source]) -> Reply[Extract]:
+            """Ask the model for the evidence in the selected sources."""
+            schema = map_context.schema([source.n for source in selected]) if self._extracts_by_schema() else None
+            as_json = schema is not None
+            prompt = map_context.render(question=question, sources=selected, options=options, as_json=as_json)
+            limit = map_context.reply_tokens(len(selected))
+            divisible = len(selected) > 1
+            received = await self._calls.ask(prompt, limit=limit, whole=False, schema=schema, divisible=divisible)
+            text = _without_cut_part(received)
             return Reply(map_context.parse(text, options), received.usage, received.notes)
 
-        return await self._fitting(sources, ask)
+        return await self._ask_within_limits(sources, ask)
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return one answer from the partitions' extracts, with their quotes."""
-        own = self._instructions
+        """Return one answer from the partitions' extracts; if the model quotes nothing, with the extracts' quotes."""
+        instructions = self._instructions
 
-        async def ask(some: Sequence[Extract]) -> Reply[Draft]:
-            """Ask for an answer from some of the extracts."""
-            prompt = reduce_context.render(question=question, extracts=some, options=options, instructions=own)
-            return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(some) > 1)
+        async def ask(selected: Sequence[Extract]) -> Reply[Draft]:
+            """Ask the model for an answer from the selected extracts."""
+            prompt = reduce_context.render(
+                question=question, extracts=selected, options=options, instructions=instructions
+            )
+            return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(selected) > 1)
 
-        reply = await self._fitting(extracts, ask)
+        reply = await self._ask_within_limits(extracts, ask)
         draft = reduce_context.settled(reply.value)
         quotes = draft.quotes or tuple(chain.from_iterable(extract.quotes for extract in extracts))
         return Reply(replace(draft, quotes=quotes), reply.usage, reply.notes)
@@ -197,72 +208,84 @@ class ChatReader:
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """Return how the pivot relates to each other context.
+        """Return how the pivot relates to each other context, and notes on the contexts, by the sources' numbers.
 
-        Missing relations are requested once more, together.
+        Relations that the reply leaves out are requested once more, together; those still missing are left out. Notes
+        that repeat the prompt are dropped. With `printed`, the prompt is that of COrg's Figure 9.
         """
         contexts = [pivot, *others]
-        schema = relate_contexts.schema(len(contexts)) if self._by_schema() and not printed else None
+        schema = relate_contexts.schema(len(contexts)) if self._extracts_by_schema() and not printed else None
         as_json = schema is not None
         prompt = relate_contexts.render(question=question, contexts=contexts, printed=printed, as_json=as_json)
         # A model may copy the example's lines; only its notes are shown to users, and these are checked below.
         limit = relate_contexts.reply_tokens(len(contexts))
         received = await self._calls.ask(prompt, limit=limit, guarded=False, whole=False, schema=schema, divisible=True)
         text, usage = received.text, received.usage
-        reply = relate_contexts.parse(_whole_of(received), len(contexts))
+        reply = relate_contexts.parse(_without_cut_part(received), len(contexts))
         missing = [n for n in range(2, len(contexts) + 1) if n not in reply.kinds]
         if missing and not received.cut:  # a model that did not stop would not stop the second time either
-            room = relate_contexts.repair_tokens(missing)
+            limit = relate_contexts.repair_tokens(missing)
             try:
-                again = relate_contexts.repair(missing, printed=printed)
-                text, more = await self._repair(prompt, text, again, room)
+                instruction = relate_contexts.repair(missing, printed=printed)
+                text, repair_usage = await self._repair(prompt, text, instruction, limit)
             except ModelError as error:
-                more = Usage.of_failed(error.spent)
+                repair_usage = Usage.of_failed(error.spent)
             else:
                 repaired = relate_contexts.parse(text, len(contexts))
                 reply = RelationReply(repaired.kinds | reply.kinds, repaired.notes | reply.notes)
-            usage = usage + more
-        own = {n: source.n for n, source in enumerate(contexts, 1)}
-        notes = {own[n]: replace(note, rank=own[n]) for n, note in reply.notes.items() if not _leaks(note, prompt)}
-        kinds = {own[n]: kind for n, kind in reply.kinds.items()}
+            usage = usage + repair_usage
+        # The prompt numbers the contexts from 1; the caller knows them by their sources' numbers.
+        source_number = {n: source.n for n, source in enumerate(contexts, 1)}
+        kinds = {source_number[n]: kind for n, kind in reply.kinds.items()}
+        notes = {
+            source_number[n]: replace(note, rank=source_number[n])
+            for n, note in reply.notes.items()
+            if not _repeats_prompt(note, prompt)
+        }
         return Reply(RelationReply(kinds, notes), usage, received.notes)
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """Return one answer for each entity of the group's contexts.
 
-        With `plural`, the question in the prompt is in the plural.
+        With `plural` and more than one context, the question in the prompt is in the plural.
         """
-        asked, before = await self.plural(question) if plural and len(sources) > 1 else (question, Usage())
+        plural_usage = Usage()
+        if plural and len(sources) > 1:
+            question, plural_usage = await self.plural(question)
 
-        async def ask(some: Sequence[Source]) -> Reply[Draft]:
-            """Ask for an answer from some of the contexts."""
-            schema = answer_json.schema(some) if self._quotes_by_schema() else None
+        async def ask(selected: Sequence[Source]) -> Reply[Draft]:
+            """Ask the model for an answer from the selected contexts."""
+            schema = answer_json.schema(selected) if self._answers_by_schema() else None
             prompt = answer_group.render(
-                question=asked, sources=some, instructions=self._instructions, as_json=schema is not None
+                question=question, sources=selected, instructions=self._instructions, as_json=schema is not None
             )
-            limit = answer_group.reply_tokens(len(some))
-            received = await self._calls.ask(prompt, limit=limit, divisible=len(some) > 1, schema=schema)
+            limit = answer_group.reply_tokens(len(selected))
+            received = await self._calls.ask(prompt, limit=limit, divisible=len(selected) > 1, schema=schema)
             return Reply(answer_group.parse(received.text), received.usage, received.notes)
 
-        reply = await _after(before, self._fitting(sources, ask))
-        return Reply(reply.value, before + reply.usage, reply.notes)
+        reply = await _add_usage_to_error(plural_usage, self._ask_within_limits(sources, ask))
+        return Reply(reply.value, plural_usage + reply.usage, reply.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
-        """Return the question in the plural: by rule, else by the model, which must keep numbers, codes and negations.
+        """Return the question in the plural, made by a rule, else by the model, and the cost.
+
+        The question itself is returned if the call fails, or the model lost a number, a code or a negation.
 
         Args:
             question: The question in the singular.
             by_rule: Whether a rule is tried first.
         """
-        if by_rule and (ruled := plural_question(question)):
-            return ruled, Usage()
+        if by_rule and (plural_by_rule := plural_question(question)):
+            return plural_by_rule, Usage()
         try:
             prompt = answer_group.render_plural(question=question)
             text, usage = await self._call(prompt, answer_group.plural_tokens(question))
         except ModelError as error:
             return question, Usage.of_failed(error.spent)
-        made = answer_group.parse_plural(text)
-        return (made, usage) if made and not lost(question, made) else (question, usage)
+        plural_by_model = answer_group.parse_plural(text)
+        if not plural_by_model or lost(question, plural_by_model):
+            return question, usage
+        return plural_by_model, usage
 
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
@@ -276,20 +299,20 @@ class ChatReader:
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """Return the model's reply to a message not about the documents; it may cite the last answer's sources."""
-        own, sources = self._instructions, earlier.sources
-        prompt = converse.render(message=message, history=history, sources=sources, instructions=own)
+        prompt = converse.render(
+            message=message, history=history, sources=earlier.sources, instructions=self._instructions
+        )
         received = await self._calls.ask(prompt, limit=converse.reply_tokens())
         return Reply(converse.parse(received.text or NOTHING_ELSE), received.usage, received.notes)
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """Return the model's summary of a conversation; if it is unusable, one made by rule."""
+        """Return the model's summary of a conversation; if it is too long, one made by rule, with a note."""
         text, usage = await self._call(condense.render(summary=summary, messages=messages), condense.REPLY_TOKENS)
-        short = condense.parse(text)
-        if short is None:
-            return Reply(
-                condense_by_rule(summary, messages), usage, ("the model's summary was too long; it was made by rule",)
-            )
-        return Reply(short, usage)
+        condensed = condense.parse(text)
+        if condensed is None:
+            note = "the model's summary was too long; it was made by rule"
+            return Reply(condense_by_rule(summary, messages), usage, (note,))
+        return Reply(condensed, usage)
 
     def context_window(self) -> int | None:
         """Return the tokens that the model reads and writes in one call, or None if unknown."""
@@ -313,131 +336,156 @@ class ChatReader:
         schema: Mapping[str, Any] | None = None,
         counted: bool = False,
     ) -> Reply[Draft]:
-        """Return the model's answer with its quotes and its choice among the options."""
+        """Return the model's answer with its quotes and its choice among the options.
+
+        If the answer names no option, the model is asked for one once more; if that fails, a note says so.
+
+        Args:
+            prompt: The messages.
+            options: Answers of which the model has to choose one; empty for an open question.
+            limit: Maximum number of tokens of the reply.
+            divisible: Whether the caller could send a shorter prompt.
+            schema: JSON schema of the reply; None for a reply as text.
+            counted: Whether to record if an answer as text cites passages.
+        """
         received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)
         if counted and schema is None and draft.found:
             self._calls.answered(cited=bool(draft.quotes or MARK.search(draft.text)))
         if not options or draft.choice or not draft.found:
             return Reply(draft, received.usage, received.notes)
-        ask = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
+        instruction = f"Which option is it? Reply with one letter of {choices_line(options)} and nothing else."
         try:
-            text, more = await self._repair(prompt, received.text, ask, LINE_TOKENS)
+            text, repair_usage = await self._repair(prompt, received.text, instruction, LINE_TOKENS)
         except ModelError as error:  # the answer is kept without a choice
-            text, more = "", Usage.of_failed(error.spent)
+            text, repair_usage = "", Usage.of_failed(error.spent)
         choice = match_option(text, options)
         notes = received.notes if choice else (*received.notes, "the reply names none of the options")
-        return Reply(Draft(draft.text, draft.quotes, True, choice), received.usage + more, notes)
+        return Reply(Draft(draft.text, draft.quotes, True, choice), received.usage + repair_usage, notes)
 
-    def _by_schema(self) -> bool:
+    def _extracts_by_schema(self) -> bool:
         """Return whether extracts and relations are requested as JSON by a schema."""
         form = DEFAULT_FORM if self._form == "auto" else self._form
         return form == "schema" and self._calls.wants_schema()
 
-    def _quotes_by_schema(self) -> bool:
-        """Return whether answers and their quotes are asked for as JSON of a schema."""
+    def _answers_by_schema(self) -> bool:
+        """Return whether answers and their quotes are requested as JSON by a schema.
+
+        Unless the setting says it, only of a model that has cited nothing in its answers as text.
+        """
         default = "text" if self._calls.cites else DEFAULT_FORM
         form = default if self._form == "auto" else self._form
         return form == "schema" and self._calls.wants_schema()
 
-    async def _repair(self, prompt: list[BaseMessage], reply: str, ask: str, limit: int) -> tuple[str, Usage]:
-        """Ask again after an unreadable reply, showing it to the model; return the new text and its cost."""
-        return await self._call([*prompt, AIMessage(reply), HumanMessage(ask)], limit)
+    async def _repair(self, prompt: list[BaseMessage], reply: str, instruction: str, limit: int) -> tuple[str, Usage]:
+        """Ask the model to repair its reply to a prompt, as the instruction says; return the new text and its cost."""
+        return await self._call([*prompt, AIMessage(reply), HumanMessage(instruction)], limit)
 
     async def _call(
         self, prompt: list[BaseMessage], limit: int | None = None, *, guarded: bool = True
     ) -> tuple[str, Usage]:
-        """Return the text of a reply and its cost."""
+        """Call the model and return the text of its complete reply, and the cost; see `ModelCalls.ask`."""
         received = await self._calls.ask(prompt, limit=limit, guarded=guarded)
         return received.text, received.usage
 
-    async def _fitting(self, given: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]) -> Reply[V]:
-        """Return the model's reply on the given items, or on the first of them if all are too long for one prompt.
+    async def _ask_within_limits(
+        self, items: Sequence[G], ask: Callable[[Sequence[G]], Awaitable[Reply[V]]]
+    ) -> Reply[V]:
+        """Return the model's reply on the items; if all are too long for one prompt, on the first of them, with a note.
 
-        If they are too long for the model, only the first half is sent in a second call; if the model turns out to read
-        too slowly, as many as it has time for.
+        If their prompt is longer than the context window, only the first half is sent in a second call; if the model
+        turns out to read too slowly, as many as it has time for.
         """
         # Passages are ranked by their numbers; extracts stay in the given order.
-        ranked = sorted(given, key=lambda each: each.n if isinstance(each, Source) else 0)
-        first, before, why, is_halved = ranked, Usage(), "", False
+        ranked = sorted(items, key=lambda item: item.n if isinstance(item, Source) else 0)
+        selected, failed_usage, reason, is_halved = ranked, Usage(), "", False
         while True:
             try:
-                reply: Reply[V] = await _after(before, ask([each for each in given if each in first]))
+                reply: Reply[V] = await _add_usage_to_error(
+                    failed_usage, ask([item for item in items if item in selected])
+                )
                 break
             except ContextOverflow as error:
-                if len(first) < 2 or is_halved:
+                if len(selected) < 2 or is_halved:
                     raise
-                count, before, is_halved = (len(first) + 1) // 2, Usage.of_failed(error.spent), True
-                why = f"the prompt was too long for {self.name}"
+                count, failed_usage, is_halved = (len(selected) + 1) // 2, Usage.of_failed(error.spent), True
+                reason = f"the prompt was too long for {self.name}"
             except ReadsTooSlowly as error:
-                if len(first) < 2:
+                if len(selected) < 2:
                     raise
-                count, before = self._count_within(error.room, first), Usage.of_failed(error.spent)
-                why = f"{self.name} reads slowly here"
-            first = ranked[:count]
-        if not why:
+                count, failed_usage = self._count_within(error.room, selected), Usage.of_failed(error.spent)
+                reason = f"{self.name} reads slowly here"
+            selected = ranked[:count]
+        if not reason:
             return reply
-        what = "passages" if isinstance(first[0], Source) else "parts of the passages"
-        note = f"{why}: it read the first {len(first)} of {len(given)} {what}"
-        return Reply(reply.value, before + reply.usage, (note, *reply.notes))
+        kind = "passages" if isinstance(selected[0], Source) else "parts of the passages"
+        note = f"{reason}: it read the first {len(selected)} of {len(items)} {kind}"
+        return Reply(reply.value, failed_usage + reply.usage, (note, *reply.notes))
 
-    def _count_within(self, room: int, ranked: Sequence[G]) -> int:
-        """Return how many of the ranked items fit into a prompt of `room` tokens; at least one, and never all."""
-        left = room - PROMPT_TOKENS
-        for count, each in enumerate(ranked[:-1]):
-            left -= self.count_tokens(each.text) + TAG_TOKENS
-            if left < 0:
+    def _count_within(self, prompt_tokens: int, ranked: Sequence[G]) -> int:
+        """Return how many of the ranked items fit into a prompt of that many tokens; at least one, and never all."""
+        remaining = prompt_tokens - PROMPT_TOKENS
+        for count, item in enumerate(ranked[:-1]):
+            remaining -= self.count_tokens(item.text) + TAG_TOKENS
+            if remaining < 0:
                 return max(count, 1)
         return max(len(ranked) - 1, 1)
 
-    def _with(self, calls: ModelCalls) -> ChatReader:
+    def _with_calls(self, calls: ModelCalls) -> ChatReader:
         """Return a copy of the reader that makes its calls through `calls`."""
         reader = copy(self)
         reader._calls = calls
         return reader
 
 
-def _whole_of(received: ReceivedReply) -> str:
-    """Return a reply without the part that was cut off; of JSON, the parser uses the complete part."""
+def _without_cut_part(received: ReceivedReply) -> str:
+    """Return a reply's text; if the reply was cut off, without its last, incomplete part.
+
+    JSON is returned whole, since its parser itself uses the complete part.
+    """
     is_json = received.text.lstrip().startswith("{")
     return without_cut_end(received.text) if received.cut and not is_json else received.text
 
 
-def _leaks(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:
+def _repeats_prompt(note: ContextNote, prompt: Sequence[BaseMessage]) -> bool:
     """Return whether the note on a context repeats the prompt's instructions."""
     text = " ".join(filter(None, (note.entity, note.descriptor, note.answer)))
     return without_leaks(text, prompt) != text
 
 
-def _problem_of(made: Rewrite | None, message: str, history: Sequence[Message]) -> str:
-    """Return why a model's rewrite cannot replace the message, as the end of a sentence; empty if it can."""
-    if made is None:
+def _rewrite_problem(rewritten: Rewrite | None, message: str, history: Sequence[Message]) -> str:
+    """Return why a model's rewrite cannot replace the message, as the end of a sentence; "" if it can.
+
+    For example "lost 2019", if the message has the number 2019 and the rewritten question does not.
+    """
+    if rewritten is None:
         return "could not be read"
-    if missing := lost(message, made.question):
+    if missing := lost(message, rewritten.question):
         return f"lost {', '.join(missing)}"
-    made_of = (made.question, *made.subquestions, *made.concepts, *made.expressions)
-    if message == inert(message) and any(text != inert(text) for text in made_of):
+    texts = (rewritten.question, *rewritten.subquestions, *rewritten.concepts, *rewritten.expressions)
+    if message == inert(message) and any(text != inert(text) for text in texts):
         return "held a link or markup"
-    return "is about something else" if not history and strays(message, made.question) else ""
+    # With a history, other words than the message's may come from it.
+    return "is about something else" if not history and strays(message, rewritten.question) else ""
 
 
-def _completed(made: Rewrite, message: str) -> Rewrite:
-    """Return a model's rewrite with its missing parts filled in by rule."""
-    ruled = rewrite_by_rules(made.question)
-    concepts = made.concepts or ruled.concepts
+def _complete_by_rules(rewritten: Rewrite, message: str) -> Rewrite:
+    """Return a model's rewrite with its missing parts filled in by rule, and the corrections of spelling in it."""
+    by_rules = rewrite_by_rules(rewritten.question)
+    concepts = rewritten.concepts or by_rules.concepts
     return replace(
-        made,
-        subquestions=made.subquestions or ruled.subquestions,
+        rewritten,
+        subquestions=rewritten.subquestions or by_rules.subquestions,
         concepts=concepts,
-        expressions=made.expressions or expressions(concepts, terms=made.terms),
-        corrections=corrections(message, made.question),
+        expressions=rewritten.expressions or expressions(concepts, terms=rewritten.terms),
+        corrections=corrections(message, rewritten.question),
     )
 
 
-async def _after(before: Usage, work: Awaitable[V]) -> V:
-    """Return the result of a call; if the call fails, add the cost of the calls before it to its error."""
+async def _add_usage_to_error(previous: Usage, call: Awaitable[V]) -> V:
+    """Return the result of a call; if the call fails, add the cost of the previous calls to its error."""
     try:
-        return await work
+        return await call
     except ModelError as error:
-        error.spent = (before + Usage.of_failed(error.spent)).model_dump()
+        error.spent = (previous + Usage.of_failed(error.spent)).model_dump()
         raise

@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 WINDOW_SECONDS = 5.0
 """Timeout for listing a server's models; set by hand, for one on another continent."""
 WINDOW_WAIT = 0.3
-"""Seconds that a turn waits for that list; most of them pass while the library is opened. A guess."""
-_WINDOWS = ("max_model_len", "loaded_context_length", "n_ctx", "context_length", "context_window", "max_context_length")
-"""Names of the number in servers' replies; the loaded size comes before the largest possible one."""
+"""Seconds that a turn waits for that list; usually it arrives while the library is being opened. A guess."""
+_WINDOW_FIELDS = (
+    "max_model_len",
+    "loaded_context_length",
+    "n_ctx",
+    "context_length",
+    "context_window",
+    "max_context_length",
+)
+"""Fields of servers' model entries that have the window, in order of preference: the loaded size comes before the
+largest possible one."""
 
 
 class ContextWindow:
@@ -37,7 +45,7 @@ class ContextWindow:
         self._windows = [] if given else [_Window(inner) for inner in models_in(model)]
 
     def tokens(self) -> int | None:
-        """Return the number, or None if it is unknown, or not known yet."""
+        """Return the number of tokens; None if it is unknown, or the server has not replied yet."""
         known = [tokens for window in self._windows if (tokens := window.tokens()) is not None]
         return self._given or min(known, default=None)
 
@@ -50,47 +58,50 @@ class _Window:
 
     def __init__(self, chat_model: BaseChatModel) -> None:
         self._model = chat_model
-        self._found: int | None = None
-        self._asking: threading.Thread | None = None
+        self._tokens: int | None = None
+        self._request: threading.Thread | None = None
         base_url = getattr(chat_model, "openai_api_base", None)
         if base_url:
-            self._asking = threading.Thread(target=self._ask, args=(str(base_url),), daemon=True)
-            self._asking.start()
+            self._request = threading.Thread(target=self._ask_server, args=(str(base_url),), daemon=True)
+            self._request.start()
 
     def tokens(self) -> int | None:
-        """Return the number, or None if it is unknown, or the server has not replied yet."""
-        if self._asking is not None:
-            self._asking.join(WINDOW_WAIT)
-            if self._asking.is_alive():
+        """Return the number of tokens; None if it is unknown, or the server has not replied yet."""
+        if self._request is not None:
+            self._request.join(WINDOW_WAIT)
+            if self._request.is_alive():
                 return None
-            self._asking = None
-        if self._found is None:
+            self._request = None
+        if self._tokens is None:
             profile = getattr(self._model, "profile", None) or {}
-            self._found = profile.get("max_input_tokens")
-        return self._found
+            self._tokens = profile.get("max_input_tokens")
+        return self._tokens
 
-    def _ask(self, base_url: str) -> None:
-        """Ask the server for the model's context window, and keep it."""
+    def _ask_server(self, base_url: str) -> None:
+        """Ask the server for the model's context window, and store it in `_tokens`; a failure is ignored."""
         try:
             from pydantic import SecretStr
 
             name, key = getattr(self._model, "model_name", ""), getattr(self._model, "openai_api_key", None)
             secret = key.get_secret_value() if isinstance(key, SecretStr) else "not-needed"
             models = served_models(base_url, secret, WINDOW_SECONDS)
-            detail = next((window_of(model.model_dump()) for model in models if model.id == name), None)
+            tokens = next((window_of(model.model_dump()) for model in models if model.id == name), None)
         # any error of a server's reply, or lack of memory: the call of the model itself reports what is wrong
         except Exception:
             return
-        self._found = detail if self._found is None else self._found
+        if self._tokens is None:
+            self._tokens = tokens
 
 
 def window_of(entry: Mapping[str, Any]) -> int | None:
-    """Return the context window in a server's model entry: vLLM, llama.cpp, LM Studio, OpenRouter and Groq give one."""
+    """Return the context window, in tokens, in a server's entry of a model or its `meta`; None if there is none.
+
+    vLLM, llama.cpp, LM Studio, OpenRouter and Groq give one.
+    """
     meta = entry.get("meta")
-    places = [entry, meta if isinstance(meta, Mapping) else {}]
-    found = []
-    for name in _WINDOWS:
-        for place in places:
-            if isinstance(place.get(name), int):
-                found.append(place[name])
-    return next((tokens for tokens in found if tokens > 0), None)
+    for field in _WINDOW_FIELDS:
+        for fields in (entry, meta if isinstance(meta, Mapping) else {}):
+            tokens = fields.get(field)
+            if isinstance(tokens, int) and tokens > 0:
+                return tokens
+    return None

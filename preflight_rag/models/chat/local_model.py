@@ -40,17 +40,21 @@ from preflight_rag.state.memory import available_bytes
 PROVIDER = "gguf"
 USUAL_CONTEXT = 8192
 """Tokens of one call unless the user sets another number: 16 passages with their prompt take about 4,000."""
-LEAST_CONTEXT = 2048
+MIDDLE_CONTEXT, LEAST_CONTEXT = 4096, 2048
+"""Tokens of one call that are tried next if memory is short."""
 SLOTS = 2
-"""Concurrent calls. Without a graphics card more of them are not faster together, and each takes a context's memory."""
+"""Number of concurrent calls. Without a graphics card more are not faster, and each takes a context's memory."""
 BATCH_TOKENS = 64
 """Prompt tokens that are read at once on a processor: a cancelled call ends after the batch, so within a second from 64
 tokens a second on."""
 CARD_BATCH_TOKENS = 1024
-SPEED_LINES = 20  # about 250 tokens
+"""Prompt tokens that are read at once on a graphics card."""
+SPEED_LINES = 20
+"""Lines of the text with which speed is measured, about 250 tokens."""
 WORKING_BYTES = 200 << 20
 """Memory besides weights and contexts. SmolLM2 and Gemma 3 270M took 60 and 150 MB here; a guess for larger ones."""
 _END = None
+"""The last item in a reply's queue of pieces."""
 
 
 class LoadedModel:
@@ -75,26 +79,26 @@ class LoadedModel:
 
     def __init__(self, file: GGUFFile, context: int | None = None) -> None:
         self.file = file
-        self.context, self.slots = _sizes(file, context, available_bytes())
+        self.context, self.slots = _fitting_sizes(file, context, available_bytes())
         self.threads = threads()
         self._calls: set[Future[None]] = set()
-        self._workers = SlotWorkers(_start(file, self.context, self.slots, self.threads), self.slots)
+        self._workers = SlotWorkers(_start_server(file, self.context, self.slots, self.threads), self.slots)
         finalize(self, self._workers.end)
 
     @classmethod
     def of(cls, path: Path, context: int | None = None) -> LoadedModel:
-        """Return the model of a file; a model that this process has open with that context size is reused.
+        """Load the model of a file; a model that this process has open with that context size is reused.
 
         Raises:
-            LocalModelError: It cannot be loaded.
+            LocalModelError: The model cannot be loaded.
         """
         with cls._opening:
             file = read_gguf(path)
             state = path.stat()
-            known = (path.resolve(), state.st_mtime_ns, state.st_size, context)
-            loaded = cls._open.get(known)
+            key = (path.resolve(), state.st_mtime_ns, state.st_size, context)
+            loaded = cls._open.get(key)
             if loaded is None:
-                loaded = cls._open[known] = cls(file, context)
+                loaded = cls._open[key] = cls(file, context)
             return loaded
 
     def busy(self) -> int:
@@ -102,7 +106,7 @@ class LoadedModel:
         return sum(not call.done() for call in list(self._calls))
 
     def ask(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
-        """Start a reply as soon as a slot is free.
+        """Queue a reply, which starts as soon as a slot is free; return the future of its end.
 
         Args:
             body: The body of a streamed chat completion in OpenAI's API.
@@ -141,7 +145,7 @@ class LocalModel(BaseChatModel):
 
     @classmethod
     def open(cls, path: str | Path, *, context: int | None = None, **values: Any) -> Self:
-        """Return the model of a GGUF file.
+        """Open the model of a GGUF file.
 
         Args:
             path: The file; for a model in several files, the first.
@@ -163,14 +167,17 @@ class LocalModel(BaseChatModel):
         return self._loaded
 
     def speed(self) -> tuple[float, float]:
-        """Return tokens read and written in a second, measured with a text new to the model, which takes seconds."""
+        """Measure how many tokens the model reads and writes in a second, with one call that takes seconds.
+
+        Its text is random, so that no part of it is in the model's cache.
+        """
         text = " ".join(f"Line {n} of {secrets.token_hex(2)}." for n in range(SPEED_LINES))
         reply = self.invoke(f"{text}\n\nWhich lines are there?", max_tokens=16)
         timings = reply.response_metadata["timings"]
         return timings["prompt_per_second"], timings["predicted_per_second"]
 
     def keeps_to_schemas(self) -> bool:
-        """Return whether a reply to a call with a JSON schema conforms to it, tested by one short call."""
+        """Return whether the model's replies conform to a JSON schema, tested by one short call; False if it fails."""
         schema = {
             "type": "object",
             "properties": {"n": {"enum": [7]}},
@@ -219,15 +226,15 @@ class LocalModel(BaseChatModel):
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
         pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        with self._asked(self._body(messages, stop, kwargs), pieces.put):
+        with self._running_reply(self._request_body(messages, stop, kwargs), pieces.put):
             while True:
                 try:
                     piece = pieces.get(timeout=self.timeout)
                 except queue.Empty:
-                    raise self._late() from None
+                    raise self._timeout_error() from None
                 if _is_progress(piece):
                     continue
-                if (chunk := self._chunk(piece)) is _END:
+                if (chunk := self._to_chunk(piece)) is _END:
                     return
                 if run_manager is not None and chunk.text:
                     run_manager.on_llm_new_token(chunk.text, chunk=chunk)
@@ -241,33 +248,38 @@ class LocalModel(BaseChatModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         pieces: asyncio.Queue[Any] = asyncio.Queue()
-        loop, tell = asyncio.get_running_loop(), reading.get()
+        loop, report_progress = asyncio.get_running_loop(), reading.get()
 
         def put(piece: Any) -> None:
             """Put a piece into the queue from llama.cpp's thread."""
             with suppress(RuntimeError):  # the event loop is closed: nobody waits for the piece
                 loop.call_soon_threadsafe(pieces.put_nowait, piece)
 
-        with self._asked(self._body(messages, stop, kwargs), put):
+        with self._running_reply(self._request_body(messages, stop, kwargs), put):
             while True:
                 try:
                     async with asyncio.timeout(self.timeout):
                         piece = await pieces.get()
                 except TimeoutError:
-                    raise self._late() from None
+                    raise self._timeout_error() from None
                 if _is_progress(piece):
-                    if tell is not None:
-                        tell(piece["prompt_progress"]["processed"], piece["prompt_progress"]["total"])
+                    if report_progress is not None:
+                        report_progress(piece["prompt_progress"]["processed"], piece["prompt_progress"]["total"])
                     continue
-                if (chunk := self._chunk(piece)) is _END:
+                if (chunk := self._to_chunk(piece)) is _END:
                     return
                 if run_manager is not None and chunk.text:
                     await run_manager.on_llm_new_token(chunk.text, chunk=chunk)
                 yield chunk
 
     @contextmanager
-    def _asked(self, body: dict[str, Any], put: Callable[[Any], None]) -> Iterator[None]:
-        """Start a reply whose pieces are passed to `put`, then `_END` or an exception; the block's end stops it."""
+    def _running_reply(self, body: dict[str, Any], put: Callable[[Any], None]) -> Iterator[None]:
+        """Run a reply during the block, and stop it at the block's end.
+
+        Args:
+            body: The request to llama.cpp.
+            put: Called in another thread with each piece of the reply, and then with `_END` or an exception.
+        """
         stopped = threading.Event()
 
         def receive(piece: Piece) -> bool:
@@ -276,41 +288,44 @@ class LocalModel(BaseChatModel):
                 put(piece)
             return stopped.is_set()
 
-        def ended(work: Future[None]) -> None:
+        def put_end(reply: Future[None]) -> None:
             """Pass on the end of the reply, or its error."""
-            if not work.cancelled() and not stopped.is_set():
-                put(work.exception() or _END)
+            if not reply.cancelled() and not stopped.is_set():
+                put(reply.exception() or _END)
 
-        work = self._loaded.ask(body, receive, stopped)
-        work.add_done_callback(ended)
+        reply = self._loaded.ask(body, receive, stopped)
+        reply.add_done_callback(put_end)
         try:
             yield
         finally:
             stopped.set()
-            work.cancel()
+            reply.cancel()
 
-    def _body(self, messages: list[BaseMessage], stop: list[str] | None, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the request to llama.cpp, in the form of OpenAI's API."""
-        most = given.get("max_completion_tokens") or given.get("max_tokens") or self.max_tokens
-        own = {"temperature": self.temperature, "max_tokens": most, "stop": stop}
+    def _request_body(
+        self, messages: list[BaseMessage], stop: list[str] | None, call_options: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the request to llama.cpp, in the form of OpenAI's API; a call's options replace the model's own."""
+        max_tokens = call_options.get("max_completion_tokens") or call_options.get("max_tokens") or self.max_tokens
         # As with OpenAI's client: options that the API does not define are sent beside the others in the request.
-        given = {**given, **(given.get("extra_body") or {})}
-        taken = ("max_completion_tokens", "stream", "extra_body")
-        other = {name: value for name, value in given.items() if name not in taken}
+        call_options = {**call_options, **(call_options.get("extra_body") or {})}
+        handled_here = ("max_completion_tokens", "stream", "extra_body")
+        options: dict[str, Any] = {"temperature": self.temperature, "max_tokens": max_tokens, "stop": stop}
+        options |= {name: value for name, value in call_options.items() if name not in handled_here}
+        options["max_tokens"] = max_tokens
         return {
-            **{name: value for name, value in {**own, **other, "max_tokens": most}.items() if value is not None},
+            **{name: value for name, value in options.items() if value is not None},
             "messages": convert_to_openai_messages(messages),
             "stream": True,
             "stream_options": {"include_usage": True},
             "return_progress": True,  # a piece after each batch of the prompt: a call can be stopped there
         }
 
-    def _chunk(self, piece: Any) -> ChatGenerationChunk | None:
-        """Return a piece in LangChain's form; `_END` at the end.
+    def _to_chunk(self, piece: Any) -> ChatGenerationChunk | None:
+        """Convert a piece of a reply into LangChain's form; `_END` stays.
 
         Raises:
             ContextOverflow: The prompt is longer than the context.
-            ModelError: llama.cpp does not accept the call, or failed.
+            ModelError: The piece is an error: llama.cpp does not accept the call, or failed.
         """
         if piece is _END:
             return None
@@ -318,31 +333,31 @@ class LocalModel(BaseChatModel):
             problem = f"{self.model} does not accept the call: {first_line(piece)}"
             raise ModelError(problem, help="llama.cpp may not support one of the options.") from piece
         if error := piece.get("error"):
-            raise self._failure(error)
+            raise self._convert_error(error)
         choices = piece.get("choices") or [{}]
         delta = choices[0].get("delta") or {}
         extra = {"reasoning_content": text} if (text := delta.get("reasoning_content")) else {}
         message = AIMessageChunk(content=delta.get("content") or "", additional_kwargs=extra, id=piece.get("id"))
         if counts := piece.get("usage"):
-            message.usage_metadata = _usage(counts)
+            message.usage_metadata = _to_usage(counts)
         if reason := choices[0].get("finish_reason"):
             message.response_metadata = {"finish_reason": reason, "model_name": self.model, "model_provider": PROVIDER}
         if timings := piece.get("timings"):
             message.response_metadata["timings"] = timings
         return ChatGenerationChunk(message=message)
 
-    def _failure(self, error: Mapping[str, Any]) -> ModelError:
+    def _convert_error(self, error: Mapping[str, Any]) -> ModelError:
         """Convert an error of llama.cpp into one of ours."""
         if error.get("type") == "exceed_context_size_error":
             sizes = f"{error.get('n_prompt_tokens', 0):,} tokens, and it reads and writes {self._loaded.context:,}"
-            trained = self._loaded.file.trained_context
-            more = f", or set PREFLIGHT_CONTEXT_WINDOW to up to {trained:,}" if trained > self._loaded.context else ""
-            help = f"Ask with a smaller k{more}."
+            largest = self._loaded.file.trained_context
+            larger = f", or set PREFLIGHT_CONTEXT_WINDOW to up to {largest:,}" if largest > self._loaded.context else ""
+            help = f"Ask with a smaller k{larger}."
             return ContextOverflow(f"the prompt is too long for {self.model}: {sizes}", help=help)
         return ModelError(f"{self.model} failed: {first_line(Exception(str(error.get('message', error))))}")
 
-    def _late(self) -> ModelTimeout:
-        """Return the error for a reply that took too long."""
+    def _timeout_error(self) -> ModelTimeout:
+        """Return the error for a reply of which the next piece did not come in time."""
         return ModelTimeout(f"{self.model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
 
 
@@ -354,7 +369,7 @@ def _is_progress(piece: Any) -> bool:
     return isinstance(piece, Mapping) and bool(piece.get("prompt_progress"))
 
 
-def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
+def _to_usage(counts: Mapping[str, Any]) -> UsageMetadata:
     """Convert the token counts of llama.cpp into LangChain's."""
     cached = (counts.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
     return UsageMetadata(
@@ -365,8 +380,10 @@ def _usage(counts: Mapping[str, Any]) -> UsageMetadata:
     )
 
 
-def _sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[int, int]:
-    """Return the context size and the number of slots for which there is memory.
+def _fitting_sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[int, int]:
+    """Return the largest context size, in tokens, and the number of slots for which there is memory.
+
+    More slots come before a smaller context. A context size that the user wants is never reduced for lack of memory.
 
     Args:
         file: The model's file.
@@ -374,10 +391,11 @@ def _sizes(file: GGUFFile, wanted: int | None, available: int | None) -> tuple[i
         available: Bytes that the process may still allocate; None if unknown.
 
     Raises:
-        LocalModelError: There is not enough for one call with the least context.
+        LocalModelError: There is not enough memory for one call with the smallest context.
     """
-    usual = min(wanted or USUAL_CONTEXT, file.trained_context)
-    contexts = [usual] if wanted else sorted({usual, min(usual, 4096), min(usual, LEAST_CONTEXT)}, reverse=True)
+    largest = min(wanted or USUAL_CONTEXT, file.trained_context)
+    smaller = {min(largest, MIDDLE_CONTEXT), min(largest, LEAST_CONTEXT)}
+    contexts = [largest] if wanted else sorted({largest, *smaller}, reverse=True)
     choices = [(context, slots) for context in contexts for slots in range(SLOTS, 0, -1)]
     for context, slots in choices:
         needed = file.weight_bytes + WORKING_BYTES + context * slots * file.token_bytes
@@ -394,10 +412,16 @@ def _gigabytes(count: int) -> str:
     return f"{count / (1 << 30):.1f}"
 
 
-def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
-    """Load the model.
+def _start_server(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
+    """Load a model, and return the `xllamacpp.Server` that runs it.
 
     xllamacpp opens a port on this machine for every model; it is protected by a random key.
+
+    Args:
+        file: The model's file.
+        context: Tokens that one call reads and writes.
+        slots: Number of concurrent calls.
+        threads: Number of threads that calculate.
 
     Raises:
         LocalModelError: llama.cpp does not accept the file.
@@ -410,17 +434,16 @@ def _start(file: GGUFFile, context: int, slots: int, threads: int) -> Any:
     params.model.path = str(file.path)
     params.model_alias = {file.name}
     params.n_ctx, params.n_parallel, params.kv_unified = context * slots, slots, False
-    on_card = any(
-        device["type"] != xllamacpp.ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU for device in _devices()
-    )
-    params.n_batch = params.n_ubatch = CARD_BATCH_TOKENS if on_card else BATCH_TOKENS
+    processor = xllamacpp.ggml_backend_dev_type.GGML_BACKEND_DEVICE_TYPE_CPU
+    has_card = any(device["type"] != processor for device in _devices())
+    params.n_batch = params.n_ubatch = CARD_BATCH_TOKENS if has_card else BATCH_TOKENS
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [secrets.token_urlsafe(32)]
     params.endpoint_slots = params.endpoint_props = params.ui = False
     params.endpoint_metrics = True
     params.verbosity = -1  # nothing on stderr: problems are reported by errors
     try:
-        with _own_signals():
+        with _keep_signal_handlers():
             server = xllamacpp.Server(params)
     except RuntimeError as error:
         raise LocalModelError(
@@ -437,36 +460,35 @@ def _devices() -> Sequence[Mapping[str, Any]]:
     """Return the devices that llama.cpp can use."""
     import xllamacpp
 
-    found: Sequence[Mapping[str, Any]] = xllamacpp.get_device_info()
-    return found
+    devices: Sequence[Mapping[str, Any]] = xllamacpp.get_device_info()
+    return devices
 
 
 def threads() -> int:
-    """Return the number of threads for a model: `OMP_NUM_THREADS`, else the process's cores that are not busy.
+    """Return the number of threads for a model: `OMP_NUM_THREADS`, else of the process's cores that are not busy.
 
     Every thread waits for the slowest one. Measured on two cores that had other work: 38 tokens a second with one
     thread, 2 with two.
     """
-    if (given := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(given):
-        return int(given)
+    if (setting := os.environ.get("OMP_NUM_THREADS", "")).isdecimal() and int(setting):
+        return int(setting)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     busy = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     return max(1, min(cores, round(cores - busy)))
 
 
 @contextmanager
-def _own_signals() -> Iterator[None]:
-    """Restore the process's signal handlers after the block, since llama.cpp's server installs its own.
+def _keep_signal_handlers() -> Iterator[None]:
+    """Restore the process's handlers of SIGINT and SIGTERM after the block: llama.cpp's server installs its own.
 
-    Python's `signal` could do that only in the main thread.
+    C functions are used, since Python's `signal` sets handlers in the main thread alone.
     """
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    get, put = ctypes.pythonapi.PyOS_getsig, ctypes.pythonapi.PyOS_setsig
-    get.restype = put.restype = ctypes.c_void_p
-    get.argtypes, put.argtypes = [ctypes.c_int], [ctypes.c_int, ctypes.c_void_p]
-    kept = {number: get(number) for number in numbers}
+    get_handler, set_handler = ctypes.pythonapi.PyOS_getsig, ctypes.pythonapi.PyOS_setsig
+    get_handler.restype = set_handler.restype = ctypes.c_void_p
+    get_handler.argtypes, set_handler.argtypes = [ctypes.c_int], [ctypes.c_int, ctypes.c_void_p]
+    handlers = {number: get_handler(number) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for number, handler in kept.items():
-            put(number, handler)
+        for number, handler in handlers.items():
+            set_handler(number, handler)

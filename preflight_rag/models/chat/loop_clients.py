@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from preflight_rag.models.chat.model_errors import seconds_asked
+from preflight_rag.models.chat.model_errors import requested_wait_seconds
 from preflight_rag.models.chat.runnables import with_models
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="AnyModel")
 LONGEST_WAIT = 20.0
-"""Longest wait in seconds that a server may request before a retry (Retry-After); longer ones become an error. A guess
-at what a person waits."""
+"""Longest wait in seconds that a server may request before a retry (Retry-After); a longer one becomes an error. A
+guess at how long a person waits."""
 
 
 class LoopLocalClients:
@@ -44,10 +44,10 @@ class LoopLocalClients:
         original, copy = self._copies.get(loop, (None, None))
         if original is not model:
             clients = self._http.setdefault(loop, {})
-            copy = with_models(model, lambda inner: _with_own_client(inner, clients))
+            copy = with_models(model, lambda inner: _with_loop_client(inner, clients))
             self._copies[loop] = (model, copy)
-        own: M = copy
-        return own
+        copy_of_loop: M = copy
+        return copy_of_loop
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop; a client that is used again opens new ones."""
@@ -57,35 +57,43 @@ class LoopLocalClients:
             await client.aclose()
 
 
-def _refuse_elsewhere(base_url: Any) -> Callable[[Any], Awaitable[None]]:
-    """Return a hook that refuses to send a prompt to another server by a redirect."""
+def _redirect_guard(base_url: Any) -> Callable[[Any], Awaitable[None]]:
+    """Return a request hook that raises an error when a redirect would send a prompt to another server."""
 
-    async def refuse(request: Any) -> None:
-        """Raise an error for a request to another server."""
+    async def refuse_other_server(request: Any) -> None:
+        """Raise an error for a request to another server than that of the base URL."""
         if (request.url.scheme, request.url.host, request.url.port) != (base_url.scheme, base_url.host, base_url.port):
             raise ConnectionError(f"it sends requests on to {request.url.host}, which was not named")
 
-    return refuse
+    return refuse_other_server
 
 
-async def _no_long_wait(response: Any) -> None:
-    """Keep the client from retrying if the server requests a long wait, so that the error is raised at once."""
-    if response.status_code in (429, 503) and seconds_asked(response.headers) > LONGEST_WAIT:
+async def _forbid_long_retry(response: Any) -> None:
+    """Keep the client from retrying if a response requests a long wait, so that its error is raised at once."""
+    if response.status_code in (429, 503) and requested_wait_seconds(response.headers) > LONGEST_WAIT:
         response.headers["x-should-retry"] = "false"
 
 
-def _with_own_client(model: Any, clients: dict[str, Any]) -> Any:
-    """Return a copy of a chat model with one of a loop's `clients`, which are shared by address and timeout."""
+def _with_loop_client(model: Any, clients: dict[str, Any]) -> Any:
+    """Return a copy of a chat model that uses one of an event loop's clients; a missing client is added to `clients`.
+
+    Models with the same address and timeout share a client. The model itself is returned if it has no client of
+    OpenAI's, or one that the user has set.
+    """
     client = getattr(model, "root_async_client", None)
     if client is None or getattr(model, "http_async_client", None) is not None:
         return model
     from openai import DefaultAsyncHttpxClient
 
-    kind = f"{client.base_url} {client.timeout!r}"
-    if kind not in clients:
-        hooks: dict[str, list[Any]] = {"request": [_refuse_elsewhere(client.base_url)], "response": [_no_long_wait]}
-        clients[kind] = DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout, event_hooks=hooks)
-    own = client.with_options(http_client=clients[kind])
-    changes = {"root_async_client": own, "async_client": own.chat.completions, "stream_chunk_timeout": None}
-    known = type(model).model_fields
-    return model.model_copy(update={name: value for name, value in changes.items() if name in known})
+    key = f"{client.base_url} {client.timeout!r}"
+    if key not in clients:
+        hooks: dict[str, list[Any]] = {"request": [_redirect_guard(client.base_url)], "response": [_forbid_long_retry]}
+        clients[key] = DefaultAsyncHttpxClient(base_url=client.base_url, timeout=client.timeout, event_hooks=hooks)
+    loop_client = client.with_options(http_client=clients[key])
+    changes = {
+        "root_async_client": loop_client,
+        "async_client": loop_client.chat.completions,
+        "stream_chunk_timeout": None,
+    }
+    fields = type(model).model_fields
+    return model.model_copy(update={name: value for name, value in changes.items() if name in fields})

@@ -25,11 +25,11 @@ from preflight_rag.models.chat.model_errors import (
 )
 from preflight_rag.models.chat.reply_checks import (
     LONGEST_REPLY,
-    in_circles,
-    only_thought,
-    too_long,
+    checked_text,
+    endless_error,
+    repetition_error,
     unread_note,
-    whole_text,
+    was_spent_on_thoughts,
 )
 from preflight_rag.models.chat.runnables import (
     LIMITS,
@@ -68,7 +68,7 @@ BROKEN_OFF: tuple[FellShort, ...] = ("length", "deadline", "unfinished", "repeti
 """Reasons of an incomplete reply whose beginning can still be used."""
 
 LEAST_REPLY = 64
-"""Tokens of the shortest useful answer: a sentence or two with their citations. A guess."""
+"""Tokens of the shortest useful reply: a sentence or two with their citations. A guess."""
 WRITING_SHARE = 0.9
 """Share of a call's time for which reading and writing are planned, since neither speed is known exactly. A guess."""
 OF_SCHEMA = ("response_format", "json_schema", "json schema", "grammar", "structured")
@@ -77,12 +77,12 @@ OF_SCHEMA = ("response_format", "json_schema", "json schema", "grammar", "struct
 
 def known_of(chat_model: AnyModel, name: str) -> MeasuredSpeed:
     """Return the stored facts about a model, by its name and the address of its server if the user has set one."""
-    where = base_url_of(chat_model)
-    return MeasuredSpeed(f"{name} {shown_address(where)}" if where else name)
+    base_url = base_url_of(chat_model)
+    return MeasuredSpeed(f"{name} {shown_address(base_url)}" if base_url else name)
 
 
 def schema_option(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request option for a reply in JSON by a schema."""
+    """Return the option of OpenAI's API that requests a reply in JSON by a schema."""
     form = {"name": "reply", "strict": True, "schema": dict(schema)}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 
@@ -107,7 +107,7 @@ class _SharedModel:
         takes_usage: Whether the server accepts a request for a stream's token counts.
         streams: Whether streams have content; a server that only sends whole replies gives empty streams.
         in_flight: Number of calls in progress.
-        thinks: Whether the model spends tokens on thoughts, whose number cannot be predicted.
+        thinks: Whether the model spends tokens on thoughts, whose number cannot be predicted, so that no limit is set.
     """
 
     model: AnyModel
@@ -143,7 +143,7 @@ class ModelCalls:
         return self._shared.model
 
     def speed(self) -> Speed | None:
-        """Return how fast the model reads and writes, as measured so far."""
+        """Return how fast the model reads and writes, as measured so far; None if it was not measured."""
         return self._shared.speed.speed
 
     async def aclose(self) -> None:
@@ -159,8 +159,8 @@ class ModelCalls:
     def takes_option(self, name: str) -> bool:
         """Return whether a sampling option reaches the model.
 
-        OpenAI's options reach its client, and two of them any chat model; for another kind of Runnable the effect is
-        unknown.
+        All of OpenAI's options reach its client, and `COMMON_OPTIONS` any chat model; for another kind of Runnable the
+        answer is False, since the effect is unknown.
         """
         return takes_options(self.chat_model) and (name in COMMON_OPTIONS or is_openais(self.chat_model))
 
@@ -189,7 +189,7 @@ class ModelCalls:
             limit: Tokens of the reply, as its prompt says, which the turn's `reply_tokens` may raise; None for no
                 limit.
             schema: JSON schema of the reply, used if the model's server accepts one.
-            whole: Whether an incomplete reply is an error; else its text is returned with a note.
+            whole: Whether an incomplete reply is an error; else its text is returned with a note if it has some.
             guarded: Whether a reply that repeats the instructions is cut; a partial reply, which is shown, always is.
             divisible: Whether to end the call if its model needs too long to read the prompt, since the caller can send
                 a shorter one.
@@ -198,8 +198,8 @@ class ModelCalls:
             ModelError: There is no complete reply.
         """
         try:
-            calls = self if schema is None else self._in_form(schema)
-            received = await calls._with_room_to_think(prompt, limit, divisible=divisible)
+            calls = self if schema is None else self._with_schema(schema)
+            received = await calls._call_with_limit(prompt, limit, divisible=divisible)
         except ModelError as error:
             error.partial = inert(without_leaks(error.partial, prompt))
             if whole or error.reason not in BROKEN_OFF or not error.partial.strip():
@@ -210,21 +210,21 @@ class ModelCalls:
         return received if text == received.text else replace(received, text=text, notes=(*received.notes, NOTE))
 
     def wants_schema(self) -> bool:
-        """Return whether to request replies by JSON schema: unless the model's server is known to refuse one."""
-        known = self._shared.speed.takes_schema
-        return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and known is not False
+        """Return whether to request replies by JSON schema: if it can be passed on, and was not refused before."""
+        is_refused = self._shared.speed.takes_schema is False
+        return may_take_schemas(self.chat_model) and takes_options(self.chat_model) and not is_refused
 
     @property
     def cites(self) -> bool:
-        """Whether the model cites passages in answers as text, as far as is known."""
+        """Whether the model cites passages in its answers as text; True until several answers have cited none."""
         return self._shared.speed.cites
 
     def answered(self, *, cited: bool) -> None:
         """Record whether an answer as text cites passages."""
         self._shared.speed.answered(cited=cited)
 
-    def _in_form(self, schema: Mapping[str, Any]) -> ModelCalls:
-        """Return the same calls with replies in JSON by the schema.
+    def _with_schema(self, schema: Mapping[str, Any]) -> ModelCalls:
+        """Return a copy of these calls that requests replies in JSON by the schema.
 
         The schema is sent as an option that LangChain does not know: with LangChain's own, OpenAI's client would parse
         the reply, which fails for a truncated one and for replies of other servers.
@@ -233,50 +233,54 @@ class ModelCalls:
         calls._schema = schema_option(schema)
         return calls
 
-    async def _with_room_to_think(
-        self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool
-    ) -> ReceivedReply:
-        """Return a reply within its limit of tokens.
+    async def _call_with_limit(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
+        """Call the model with a limit of the reply's tokens, which the turn's `reply_tokens` may raise.
 
-        If the model turns out to spend the limit on its thoughts, it is called again without a limit.
+        If the model turns out to spend the limit on its thoughts, it is called again, and from now on, without a limit.
         """
-        least = self._budget.reply_tokens if self._budget else 0
-        most = None if limit is None or self._shared.thinks else max(limit, least)
+        minimum = self._budget.reply_tokens if self._budget else 0
+        raised_limit = None if limit is None or self._shared.thinks else max(limit, minimum)
         try:
-            return await self._within_budget(prompt, most, divisible=divisible)
-        except _OnlyThought as thought:
+            return await self._call_in_budget(prompt, raised_limit, divisible=divisible)
+        except _SpentOnThoughts as error:
             self._shared.thinks = True
-            before = Usage.of_failed(thought.spent)
+            first_usage = Usage.of_failed(error.spent)
         try:
-            received = await self._within_budget(prompt, None, divisible=False)
+            received = await self._call_in_budget(prompt, None, divisible=False)
         except ModelError as error:
-            error.spent = (before + Usage.of_failed(error.spent)).model_dump()
+            error.spent = (first_usage + Usage.of_failed(error.spent)).model_dump()
             raise
-        return replace(received, usage=before + received.usage)
+        return replace(received, usage=first_usage + received.usage)
 
-    async def _within_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
-        """Return a complete reply, or the complete part of an incomplete one, within the turn's budget."""
+    async def _call_in_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
+        """Call the model within the turn's budget, if there is one, and count the tokens that the call has used.
+
+        Raises:
+            BudgetUsedUp: The turn's calls, tokens or seconds are used up, before the call or during it.
+            ReadsTooSlowly: The model is known to have no time for the prompt; it is not called.
+            ModelError: The call failed.
+        """
         budget = self._budget
         if budget is None:
-            return await self._reply_within(prompt, limit, self.deadline)
+            return await self._call_in_time(prompt, limit, self.deadline)
         tokens = spent = count_tokens_approximately(prompt)
         await budget.begin(tokens)
         try:
             self._hurry_if_slow(budget)
             seconds = min(self.deadline, max(budget.seconds_left(), 0.0))
-            if self._is_hopeless(tokens, seconds):
-                raise self._too_late(tokens, divisible=divisible)
-            received = await self._reply_within(
-                prompt, limit, seconds, divisible=divisible, room=self._room_to_write(tokens, seconds)
-            )
+            if self._is_too_slow_for(tokens, seconds):
+                raise self._too_slow_error(tokens, divisible=divisible)
+            writable = self._writable_tokens(tokens, seconds)
+            received = await self._call_in_time(prompt, limit, seconds, divisible=divisible, writable=writable)
             spent = received.usage.input_tokens + received.usage.output_tokens
         except ModelError as error:
             used = Usage.model_validate(error.spent or {})
             spent = used.input_tokens + used.output_tokens
             if isinstance(error, ModelTimeout) and budget.seconds_left() <= 0:
-                ended = budget.out_of_time()
-                ended.spent, ended.reason, ended.partial = error.spent, error.reason, error.partial
-                raise ended from error
+                # It was the turn's limit that ended the call, not the deadline of the call itself.
+                out_of_time = budget.out_of_time()
+                out_of_time.spent, out_of_time.reason, out_of_time.partial = error.spent, error.reason, error.partial
+                raise out_of_time from error
             raise
         finally:
             await budget.end(tokens, spent)
@@ -289,45 +293,62 @@ class ModelCalls:
             budget.hurry()
 
     def _planned_speed(self) -> Speed | None:
-        """Return the speed of a slow model in a turn with the user's time limit; else None."""
+        """Return the speed of a slow model on this machine, in a turn with the user's time limit; else None."""
         speed, budget = self.speed(), self._budget
-        slow = speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model)
-        return speed if slow and budget is not None and budget.seconds_if_slow() is not None else None
+        is_slow = speed is not None and speed.reads < FAST_READING and runs_here(self.chat_model)
+        has_limit = budget is not None and budget.seconds_if_slow() is not None
+        return speed if is_slow and has_limit else None
 
-    def _is_hopeless(self, tokens: int, seconds: float) -> bool:
-        """Return whether, by a recent measurement, a prompt could not be read and answered in time."""
+    def _is_too_slow_for(self, tokens: int, seconds: float) -> bool:
+        """Return whether a recent measurement says that a prompt cannot be read and answered in time."""
         speed = self._planned_speed()
         if speed is None or not self._shared.speed.is_fresh():
             return False
         return tokens / speed.reads + LEAST_REPLY / speed.writes > seconds
 
-    def _too_late(self, tokens: int, *, divisible: bool) -> ReadsTooSlowly:
-        """Return the error for a call that is not made because the model is known to need more time than is left."""
+    def _too_slow_error(self, tokens: int, *, divisible: bool) -> ReadsTooSlowly:
+        """Return the error for a call that is not made because the model is known to need more time than is left.
+
+        Its `room` is the number of tokens of a prompt that the model has time to read.
+        """
         budget, speed = self._budget, self._planned_speed()
-        left = max(budget.seconds_left(), 0.0) if budget else 0.0
-        error = self._slow_error(tokens / speed.reads if speed else None, left, divisible=divisible)
-        error.room = int(READ_SHARE * left * speed.reads) if speed else 0
+        seconds_left = max(budget.seconds_left(), 0.0) if budget else 0.0
+        error = self._slow_error(tokens / speed.reads if speed else None, seconds_left, divisible=divisible)
+        error.room = int(READ_SHARE * seconds_left * speed.reads) if speed else 0
         error.spent = Usage().model_dump()
         return error
 
-    def _room_to_write(self, tokens: int, seconds: float) -> int | None:
-        """Return the tokens that a slow model has time to write after reading its prompt; None: no limit.
+    def _writable_tokens(self, tokens: int, seconds: float) -> int | None:
+        """Return how many tokens a slow model has time to write after reading its prompt; None for a fast model.
 
-        A reply that reaches this limit is cut, as at a timeout; but the call ends by itself.
+        It is used as the limit of the reply, which then ends by itself instead of at the timeout.
+
+        Args:
+            tokens: Tokens of the prompt.
+            seconds: Timeout of the call.
         """
         speed = self._planned_speed()
         if speed is None:
             return None
         return max(LEAST_REPLY, int(speed.writes * (WRITING_SHARE * seconds - tokens / speed.reads)))
 
-    def _watched(
+    def _watch_reading(
         self, tokens: int, written: WrittenReply, end: asyncio.Timeout, *, divisible: bool
     ) -> WatchedReading | None:
-        """Return an observer of how a model reads its prompt, if it may be slow and reports progress; else None."""
+        """Start to observe how a model on this machine reads its prompt; it ends a call that would take too long.
+
+        None, without observing, if the model is known to be fast or does not stream, or the user has no time limit.
+
+        Args:
+            tokens: Tokens of the prompt.
+            written: The reply in progress.
+            end: The call's timeout, which is moved to end the call earlier.
+            divisible: Whether the caller could send a shorter prompt.
+        """
         speed, budget = self.speed(), self._budget
-        left = budget.seconds_if_slow() if budget else None
+        seconds_left = budget.seconds_if_slow() if budget else None
         is_fast = speed is not None and speed.reads >= FAST_READING
-        if budget is None or left is None or is_fast or not written.streams or not runs_here(self.chat_model):
+        if budget is None or seconds_left is None or is_fast or not written.streams or not runs_here(self.chat_model):
             return None
         loop = asyncio.get_running_loop()
 
@@ -346,45 +367,46 @@ class ModelCalls:
             budget.hurry()
             end_by(loop.time())
 
-        def begins(seconds: float) -> None:
+        def on_first_piece(seconds: float) -> None:
             """Stop observing when the model begins to write; hurry the turn if the reading was slow."""
             watch.ended()
             if tokens >= LEAST_READ and tokens / seconds < FAST_READING:
                 hurry()
 
-        watch = WatchedReading(tokens, left, give_up, divisible=divisible)
-        written.on_first = begins
+        watch = WatchedReading(tokens, seconds_left, give_up, divisible=divisible)
+        written.on_first = on_first_piece
         return watch
 
-    async def _reply_within(
+    async def _call_in_time(
         self,
         prompt: list[BaseMessage],
         limit: int | None,
         seconds: float,
         *,
         divisible: bool = False,
-        room: int | None = None,
+        writable: int | None = None,
     ) -> ReceivedReply:
-        """Return a complete reply, or the complete part of one.
-
-        All other failures are raised as errors of ours.
+        """Call the model with a timeout, check the reply, and measure the model's speed if it ran no other call.
 
         Args:
             prompt: The messages.
-            limit: Tokens of the reply, as its prompt says.
+            limit: Maximum number of tokens of the reply; None for no limit.
             seconds: Timeout of the call.
             divisible: Whether the caller could send a shorter prompt.
-            room: Tokens that there is time to write.
+            writable: Tokens that there is time to write; None if unknown.
+
+        Raises:
+            ModelError: There is no complete reply; the error has the cost and the text written so far.
         """
-        by_time = limit is not None and room is not None and room < limit
-        limit = room if by_time else limit
+        limited_by_time = limit is not None and writable is not None and writable < limit
+        limit = writable if limited_by_time else limit
         started, end = perf_counter(), asyncio.timeout(seconds)
         loop = asyncio.get_running_loop()
-        kind = StreamedReply if always_streams(self.chat_model) and self._shared.streams else WrittenReply
-        written = kind(LONGEST_REPLY, lambda: end.reschedule(loop.time()))
+        handler = StreamedReply if always_streams(self.chat_model) and self._shared.streams else WrittenReply
+        written = handler(LONGEST_REPLY, lambda: end.reschedule(loop.time()))
         tokens = count_tokens_approximately(prompt)
-        watch = self._watched(tokens, written, end, divisible=divisible)
-        listening = reading.set(watch.progress if watch else None)
+        watch = self._watch_reading(tokens, written, end, divisible=divisible)
+        previous_callback = reading.set(watch.progress if watch else None)
         self._shared.in_flight += 1
         alone = self._shared.in_flight == 1
         try:
@@ -397,9 +419,10 @@ class ModelCalls:
                 given_up = None
                 if watch is not None and watch.gave_up:
                     given_up = self._reads_too_slowly(watch, divisible=divisible)
-                failure = self._ended(failure, written, given_up, seconds if took >= seconds else round(took))
-            estimate = [AIMessage(text)] if text else []
-            usage = estimated_usage(prompt if text else [], estimate, took)
+                # a timeout of the client may come before ours
+                failure = self._timeout_error(failure, written, given_up, seconds if took >= seconds else round(took))
+            # Without any text it is unknown whether the model has read the prompt at all: no tokens are counted.
+            usage = estimated_usage(prompt, [AIMessage(text)], took) if text else estimated_usage([], [], took)
             failure.spent = usage.model_dump()
             if alone:
                 self._measure(usage, written, started, cached=None)
@@ -407,91 +430,107 @@ class ModelCalls:
         finally:
             alone = alone and self._shared.in_flight == 1
             self._shared.in_flight -= 1
-            reading.reset(listening)
+            reading.reset(previous_callback)
             if watch is not None:
                 watch.ended()
         usage = usage_of(prompt, message, perf_counter() - started)
         if alone:
             self._measure(usage, written, started, cached=cached_tokens(message))
         try:
-            text, notes = whole_text(
+            text, notes = checked_text(
                 message, self.name, self.chat_model, limited=limit is not None and self._shared.takes_limit
             )
         except BadReply as error:
             error.spent = usage.model_dump()
-            if by_time and error.reason == "length" and error.partial.strip():
-                problem, help = (
-                    "in the time that its turn has",
-                    "Raise PREFLIGHT_ANSWER_SECONDS, or take a smaller model.",
-                )
-                late = self._no_end(error.partial, problem, help)
+            if limited_by_time and error.reason == "length" and error.partial.strip():
+                help = "Raise PREFLIGHT_ANSWER_SECONDS, or take a smaller model."
+                late = self._unfinished_error(error.partial, "in the time that its turn has", help)
                 late.spent = error.spent
                 raise late from error
-            if error.reason == "length" and limit is not None and only_thought(message):
-                thought = _OnlyThought(error.message, help=error.help, reason="length", partial=error.partial)
-                thought.spent = error.spent
-                raise thought from error
+            if error.reason == "length" and limit is not None and was_spent_on_thoughts(message):
+                thoughts = _SpentOnThoughts(error.message, help=error.help, reason="length", partial=error.partial)
+                thoughts.spent = error.spent
+                raise thoughts from error
             raise
         return ReceivedReply(text, usage, (*notes, *unread_note(self.name, prompt, usage)))
 
-    def _ended(
+    def _timeout_error(
         self, failure: ModelTimeout, written: WrittenReply, given_up: ReadsTooSlowly | None, seconds: float
     ) -> ModelError:
-        """Return the error for a call that was ended, with the text written until then."""
+        """Return the error that says why a call was ended before its reply was complete, with the text until then.
+
+        Args:
+            failure: The error for a model that has written nothing.
+            written: The reply so far.
+            given_up: The error for a model that was stopped because it reads too slowly; None if it was not.
+            seconds: Seconds that the call took.
+        """
         text = written.text()
         if given_up is not None:
             return given_up
-        if written.too_much:
-            return too_long(self.name, text)
-        if written.circles:
-            return in_circles(self.name, before_circles(text))
+        if written.is_too_long:
+            return endless_error(self.name, text)
+        if written.repeats:
+            return repetition_error(self.name, before_circles(text))
         if not text.strip():
             return failure
-        return self._no_end(text, f"within {seconds:g} s", "Try again, or raise PREFLIGHT_DEADLINE.")
+        return self._unfinished_error(text, f"within {seconds:g} s", "Try again, or raise PREFLIGHT_DEADLINE.")
 
-    def _no_end(self, text: str, when: str, help: str) -> ModelTimeout:
-        """Return the error for a reply that was not finished in time."""
+    def _unfinished_error(self, text: str, when: str, help: str) -> ModelTimeout:
+        """Return the error for a reply that was not finished in time, with its text.
+
+        Args:
+            text: The text written so far.
+            when: The limit of time as the end of a sentence, e.g. "within 120 s".
+            help: What the user can do.
+        """
         late = ModelTimeout(f"{self.name} did not come to an end {when}", help=help)
         late.reason, late.partial = "deadline", text
         return late
 
     def _reads_too_slowly(self, watch: WatchedReading, *, divisible: bool) -> ReadsTooSlowly:
-        """Return the error for a prompt that takes too long to read, and record the measured speed."""
-        if (done := watch.has_read or (None if divisible else watch.at_most())) is not None:
-            self._shared.speed.has_read(*done, followed=divisible)
+        """Record how fast the model read before it was given up, and return the error for its prompt.
+
+        A silent model that gets no second, shorter prompt is recorded with the highest speed that it can have.
+        """
+        measurement = watch.has_read or (None if divisible else watch.at_most())
+        if measurement is not None:
+            tokens, seconds = measurement
+            self._shared.speed.has_read(tokens, seconds, followed=divisible)
         error = self._slow_error(watch.expected_seconds(), watch.left, divisible=divisible)
         error.room = watch.room()
         return error
 
-    def _slow_error(self, takes: float | None, left: float, *, divisible: bool) -> ReadsTooSlowly:
+    def _slow_error(self, expected: float | None, left: float, *, divisible: bool) -> ReadsTooSlowly:
         """Return the error for a model that needs longer to read than its turn has.
 
         Args:
-            takes: Seconds that it is expected to need; None if unknown.
+            expected: Seconds that it is expected to need; None if unknown.
             left: Seconds that are left.
             divisible: Whether the caller could send a shorter prompt.
         """
-        about = f", about {takes:,.0f} s," if takes else ""
-        what = "its passages" if divisible else "its prompt, of which nothing can be left out,"
-        less = "Ask with a smaller k" if divisible else "Take a smaller model"
+        estimate = f", about {expected:,.0f} s," if expected else ""
+        text = "its passages" if divisible else "its prompt, of which nothing can be left out,"
+        remedy = "Ask with a smaller k" if divisible else "Take a smaller model"
         return ReadsTooSlowly(
-            f"{self.name} needs longer{about} to read {what} than the turn has ({left:,.0f} s)",
-            help=f"{less}, or raise PREFLIGHT_ANSWER_SECONDS.",
+            f"{self.name} needs longer{estimate} to read {text} than the turn has ({left:,.0f} s)",
+            help=f"{remedy}, or raise PREFLIGHT_ANSWER_SECONDS.",
         )
 
     def _measure(self, usage: Usage, written: WrittenReply, started: float, *, cached: int | None) -> None:
-        """Record the model's speed from a streamed call that ran alone.
+        """Record the model's speed from a call that ran alone, unless the call did not stream.
 
         Args:
             usage: The call's usage.
             written: The written part of its reply.
-            started: When it was sent.
+            started: When it was sent, on the clock of `perf_counter`.
             cached: Tokens of its prompt that were in the server's cache; None for a call that was ended before it
                 reported them, whose apparent reading speed is then an upper bound.
         """
         if written.first is None or written.last is None:
             return
         speed, seconds = self.speed(), written.first - started
+        # With an unknown part of the prompt in the cache, a higher speed than before says nothing.
         if cached is None and speed is not None and usage.input_tokens > speed.reads * seconds:
             return
         self._shared.speed.measured(
@@ -502,28 +541,39 @@ class ModelCalls:
         )
 
     async def _invoke(self, prompt: list[BaseMessage], limit: int | None, written: WrittenReply) -> AIMessage:
-        """Return the model's message; options that the model refuses are found out, and left out of later attempts."""
-        shared, whole = self._shared, False
+        """Call the model until it replies, each time without the option that it has just refused.
+
+        Later calls leave these options out, too. After an empty stream, the whole reply is requested without streaming.
+        """
+        shared, is_without_stream = self._shared, False
         while True:
             try:
-                message = await self._reply(prompt, limit, written, whole=whole)
+                message = await self._invoke_once(prompt, limit, written, streamed=not is_without_stream)
             except Exception as error:
-                if shared.streams and not whole and is_empty_stream(error):
-                    whole = True  # its server may support only whole replies
-                elif not self._learn(error, limited=limit is not None):
+                if shared.streams and not is_without_stream and is_empty_stream(error):
+                    is_without_stream = True  # its server may support only whole replies
+                elif not self._drop_refused_option(error, limited=limit is not None):
                     raise
             else:
-                shared.streams = shared.streams and not whole
+                shared.streams = shared.streams and not is_without_stream
                 return message
 
-    def _learn(self, error: Exception, *, limited: bool) -> bool:
-        """Return whether a call failed because of an option that the model refuses; later calls leave it out."""
+    def _drop_refused_option(self, error: Exception, *, limited: bool) -> bool:
+        """Leave an option that the model refuses out of this call's next attempt and of later calls.
+
+        Args:
+            error: The error of the call.
+            limited: Whether the call had a limit of the reply's tokens.
+
+        Returns:
+            Whether the error names an option that was sent, so that another attempt makes sense.
+        """
         shared = self._shared
         if refuses_temperature(error):
-            plain, asked = without_temperature(self.chat_model), "temperature" in self._sampling
+            changed_model, was_sampled = without_temperature(self.chat_model), "temperature" in self._sampling
             self._sampling = {name: value for name, value in self._sampling.items() if name != "temperature"}
-            learned, shared.model = plain is not shared.model or asked, plain
-            return learned
+            had_temperature, shared.model = changed_model is not shared.model or was_sampled, changed_model
+            return had_temperature
         if shared.takes_usage and refuses(error, "stream_options", "include_usage"):
             shared.takes_usage = False
             return True
@@ -532,19 +582,27 @@ class ModelCalls:
             shared.speed.found_schema(taken=False)
             return True
         if limited and shared.takes_limit and refuses(error, *LIMITS, "max_completion_tokens"):
-            newer = with_newer_limit(shared.model)
-            shared.takes_limit, shared.model = newer is not shared.model, newer
+            # Only if there is no newer name of the limit is it left out.
+            renamed = with_newer_limit(shared.model)
+            shared.takes_limit, shared.model = renamed is not shared.model, renamed
             return True
         return False
 
-    async def _reply(
-        self, prompt: list[BaseMessage], limit: int | None, written: WrittenReply, *, whole: bool
+    async def _invoke_once(
+        self, prompt: list[BaseMessage], limit: int | None, written: WrittenReply, *, streamed: bool
     ) -> AIMessage:
-        """Call the model with the reply limit that it takes, with or without streaming."""
+        """Call the model once, with the options that it is not known to refuse; learn whether it follows a schema.
+
+        Args:
+            prompt: The messages.
+            limit: Maximum number of tokens of the reply; a limit among the sampling options takes precedence.
+            written: Handler of the reply in progress.
+            streamed: Whether the reply may be streamed; else it is requested whole.
+        """
         model: AnyModel = self._clients.of(self.chat_model)
         if limit is not None and self._shared.takes_limit and not self._sampling.keys() & {*LIMITS}:
             model = with_reply_limit(model, limit)
-        if whole or not self._shared.streams:
+        if not streamed or not self._shared.streams:
             model = without_streams(model)
         if self._shared.takes_usage:
             model = with_stream_usage(model)
@@ -557,5 +615,5 @@ class ModelCalls:
         return message
 
 
-class _OnlyThought(BadReply):
-    """A reply that reached our limit of tokens because the model's thoughts have used some or all of them."""
+class _SpentOnThoughts(BadReply):
+    """A reply that reached the call's limit of tokens because the model's thoughts have used some or all of them."""

@@ -23,14 +23,14 @@ from preflight_rag.state.errors import (
 
 _CLIENTS = ("openai", "langchain_openai", "httpx", "httpx2")
 """Packages whose code fails if a server sends anything but a completion."""
-_OVERFLOW = (
+_OVERFLOW_PHRASES = (
     *("context_length", "context length", "maximum context", "too many tokens", "context window"),
     "context size",  # an error message of llama.cpp
 )
 
 
 def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -> ModelError:
-    """Return the error of a chat model as one of ours; unknown ones keep their first line.
+    """Convert an error of a chat model into one of ours; an unknown error keeps its first line as the message.
 
     Args:
         error: The raised error.
@@ -39,77 +39,83 @@ def in_our_words(error: Exception, model: str, *, base_url: str | None = None) -
     """
     if isinstance(error, ModelError):
         return error
-    named = _named_failure(error, model, base_url)
-    if named is not None:
-        return named
+    if (known_error := _known_failure(error, model, base_url)) is not None:
+        return known_error
     if isinstance(error, TimeoutError):
         return ModelTimeout(f"{model} did not reply in time", help="Try again, or raise PREFLIGHT_DEADLINE.")
     if isinstance(error, ConnectionError):
-        return ModelUnavailable(f"{model} cannot be reached: {first_line(error)}", help=_reach(base_url))
+        return ModelUnavailable(f"{model} cannot be reached: {first_line(error)}", help=_unreachable_help(base_url))
     if isinstance(error, AttributeError | TypeError | LookupError | ValueError):
-        return _unusable(error, model, base_url)
+        return _code_failure(error, model, base_url)
     return ModelError(f"{model} failed: {type(error).__name__}: {first_line(error)}")
 
 
-def _unusable(error: Exception, model: str, base_url: str | None) -> ModelError:
-    """Return the error for a reply that cannot be parsed, or for a bug in the model's or the caller's code."""
-    inside = next(modules_of(error.__traceback__), "").partition(".")[0]
+def _code_failure(error: Exception, model: str, base_url: str | None) -> ModelError:
+    """Convert an error such as TypeError, which the code of a client or a model has raised, into one of ours.
+
+    It is a `BadReply` if the client could not parse the server's reply, and else a `ModelError`: an option that the
+    client does not take, or a bug in the model's or the caller's code.
+    """
+    package = next(modules_of(error.__traceback__), "").partition(".")[0]
     message = first_line(error)
     if "unexpected keyword argument" in message:
         help = "The model was made or bound with an option that its client does not take."
         return ModelError(f"{model} failed: {message}", help=help)
-    if isinstance(error, IndexError) and inside == "langchain_core":
+    if isinstance(error, IndexError) and package == "langchain_core":
         problem = f"{model} sent a completion without a choice"
         return BadReply(problem, help="Try again, or take another model.", reason="malformed")
-    empty = is_empty_stream(error)
-    if not empty and inside not in _CLIENTS:
+    is_empty = is_empty_stream(error)
+    if not is_empty and package not in _CLIENTS:
         help = others_help(error, "the model")
         return ModelError(f"{model} failed: {type(error).__name__}: {message}", help=help)
     if error.args and isinstance(error.args[0], Mapping) and (detail := error.args[0].get("message")):
         return BadReply(f"{model} answered with an error: {first_line(Exception(detail))}", reason="malformed")
-    what = "sent an empty stream" if empty else "answered with something that is not a chat completion"
+    problem = "sent an empty stream" if is_empty else "answered with something that is not a chat completion"
     help = "Is the base URL right? It usually ends in /v1." if base_url else "Try again, or take another model."
-    return BadReply(f"{model} {what}", help=help, reason="malformed")
+    return BadReply(f"{model} {problem}", help=help, reason="malformed")
 
 
-def _reach(base_url: str | None) -> str:
+def _unreachable_help(base_url: str | None) -> str:
     """Return the advice for a server that cannot be reached."""
-    return (
-        f"Is the server at {shown_address(base_url)} running, and the address right?"
-        if base_url
-        else "Check the network."
-    )
+    if base_url:
+        return f"Is the server at {shown_address(base_url)} running, and the address right?"
+    return "Check the network."
 
 
 def shown_address(address: str) -> str:
-    """Return an address without user name and password."""
-    scheme, separator, rest = address.partition("://")
-    host, slash, path = rest.partition("/")
+    """Return a URL without user name and password; an address without "://" is returned unchanged."""
+    scheme, separator, host_and_path = address.partition("://")
+    host, slash, path = host_and_path.partition("/")
     return f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}" if separator else address
 
 
-def _named_failure(error: Exception, model: str, base_url: str | None) -> ModelError | None:
-    """Return the error for a failure known by its class name, as the common SDKs share them, or by HTTP status."""
+def _known_failure(error: Exception, model: str, base_url: str | None) -> ModelError | None:
+    """Convert an error that is known by its class name, as the common SDKs share them, or by its HTTP status.
+
+    None for any other error.
+    """
     kinds = {kind.__name__ for kind in type(error).__mro__}
     status: Any = getattr(error, "status_code", None)
     text = str(error).lower()
     if kinds & {"APITimeoutError", "ReadTimeout", "ConnectTimeout", "StreamChunkTimeoutError"}:
         help = "Try again, or raise the model's own time limit: PREFLIGHT_DEADLINE, for one that is named."
         return ModelTimeout(f"{model} did not reply in time", help=help)
-    if _causes(error) & {"RemoteProtocolError", "ReadError"}:
+    if _cause_names(error) & {"RemoteProtocolError", "ReadError"}:
         problem = f"the connection to {model} broke before its reply was whole"
         return ModelUnavailable(problem, help="Try again; if it stays so, look at the log of its server.")
     if kinds & {"APIConnectionError", "ConnectError"}:
-        return ModelUnavailable(f"{model} cannot be reached", help=_reach(base_url))
-    if "ContextOverflowError" in kinds or (status in (400, 413) and any(sign in text for sign in _OVERFLOW)):
+        return ModelUnavailable(f"{model} cannot be reached", help=_unreachable_help(base_url))
+    says_overflow = status in (400, 413) and any(phrase in text for phrase in _OVERFLOW_PHRASES)
+    if "ContextOverflowError" in kinds or says_overflow:
         help = "Set PREFLIGHT_CONTEXT_WINDOW to what it reads, ask with a smaller k, or take a model that reads more."
         return ContextOverflow(f"the prompt is too long for {model}", help=help)
     if "APIError" in kinds and status is None:
-        return BadReply(f"{model} answered with an error: {_detail(error)}", help="Try again.", reason="malformed")
-    return _refusal(error, status, model, base_url) if isinstance(status, int) else None
+        problem = f"{model} answered with an error: {_server_message(error)}"
+        return BadReply(problem, help="Try again.", reason="malformed")
+    return _status_failure(error, status, model, base_url) if isinstance(status, int) else None
 
 
-def _causes(error: BaseException | None) -> set[str]:
+def _cause_names(error: BaseException | None) -> set[str]:
     """Return the class names of an error and its causes: packages in between wrap errors in their own."""
     names = set()
     while error is not None:
@@ -118,49 +124,49 @@ def _causes(error: BaseException | None) -> set[str]:
     return names
 
 
-def _refusal(error: Exception, status: int, model: str, base_url: str | None) -> ModelError | None:
-    """Return the error that an HTTP status means."""
+def _status_failure(error: Exception, status: int, model: str, base_url: str | None) -> ModelError | None:
+    """Return the error that the HTTP status of a server's reply means; None for a status without a known meaning."""
     if status == 401:
         return ModelAuthError(f"{model} refused the key", help="Check OPENAI_API_KEY (or the provider's own).")
     if status == 403:
         help = "Check that the key may use this model from here."
         return ModelAuthError(f"{model} refused the call: {first_line(error)}", help=help)
     if status == 404:
-        where = " and the base URL (often .../v1)" if base_url else ""
-        return UnknownModel(f"{model} was not found by the server", help=f"Check the model's name{where}.")
+        url_help = " and the base URL (often .../v1)" if base_url else ""
+        return UnknownModel(f"{model} was not found by the server", help=f"Check the model's name{url_help}.")
     if status == 429 and getattr(error, "code", None) == "insufficient_quota":
         return ModelAuthError(f"the quota for {model} is used up", help="Check the plan and the billing of the key.")
     if status == 429:
         help = "Wait, or lower PREFLIGHT_MAX_CONCURRENCY."
-        return ModelRateLimited(f"{model} is over its rate limit{_asked_to_wait(error)}", help=help)
+        return ModelRateLimited(f"{model} is over its rate limit{_requested_wait(error)}", help=help)
     if status >= 500:
-        return ModelUnavailable(f"{model} failed with HTTP {status}{_asked_to_wait(error)}", help="Try again later.")
+        return ModelUnavailable(f"{model} failed with HTTP {status}{_requested_wait(error)}", help="Try again later.")
     if status in (400, 422):
         help = "Its server does not take what was sent, an option perhaps; its log may say more."
-        return ModelError(f"{model} does not accept the call: {_detail(error)}", help=help)
+        return ModelError(f"{model} does not accept the call: {_server_message(error)}", help=help)
     return None
 
 
-def _detail(error: Exception) -> str:
-    """Return the server's reason for a refusal, without the text that the client adds."""
+def _server_message(error: Exception) -> str:
+    """Return the message in a server's reply, without the text that the client adds; else the error's first line."""
     body = getattr(error, "body", None)
     detail = body.get("message") if isinstance(body, Mapping) else None
     return first_line(Exception(detail) if isinstance(detail, str) and detail.strip() else error)
 
 
-def _asked_to_wait(error: Exception) -> str:
-    """Return the wait that a server requests, as the end of a sentence; "" if it requests none."""
-    seconds = seconds_asked(getattr(getattr(error, "response", None), "headers", {}))
+def _requested_wait(error: Exception) -> str:
+    """Return the wait that a server requests, e.g. " and asks to wait 20 s"; "" if it requests none."""
+    seconds = requested_wait_seconds(getattr(getattr(error, "response", None), "headers", {}))
     return f" and asks to wait {seconds:,.0f} s" if seconds else ""
 
 
-def seconds_asked(headers: Mapping[str, str]) -> float:
-    """Return the seconds of a header `Retry-After`, given as a number or as a date.
+def requested_wait_seconds(headers: Mapping[str, str]) -> float:
+    """Return the seconds to wait by a reply's header `Retry-After`, a number or a date.
 
-    0 if there is none that can be read.
+    0 if there is no such header, it cannot be read, or its date is in the past.
     """
     value = headers.get("retry-after", "").strip()
-    if value.isdecimal() and len(value) < 10:
+    if value.isdecimal() and len(value) < 10:  # a longer number is not a wait in seconds
         return float(value)
     try:
         until = parsedate_to_datetime(value)
@@ -180,7 +186,7 @@ def refuses_temperature(error: Exception) -> bool:
 
 
 def refuses(error: Exception, *options: str) -> bool:
-    """Return whether the error says that the server, or the client, does not accept an option of the call."""
+    """Return whether an error says that the server, or the client, does not accept one of these options of the call."""
     if isinstance(error, TypeError):
         return "unexpected keyword argument" in str(error) and any(name in str(error) for name in options)
     return getattr(error, "status_code", None) in (400, 422) and any(name in str(error).lower() for name in options)

@@ -29,8 +29,8 @@ class OpenAIModel(ChatOpenAI):
     def _get_request_payload(self, input_: Any, *, stop: list[str] | None = None, **kwargs: Any) -> dict[str, Any]:
         """Return the request's body; other servers than OpenAI's get the limit under its older name `max_tokens`."""
         payload: dict[str, Any] = super()._get_request_payload(input_, stop=stop, **kwargs)
-        own = self.openai_api_base and urlsplit(self.openai_api_base).hostname != OPENAI
-        if own and not self.newer_limit and "max_completion_tokens" in payload:
+        is_other_server = self.openai_api_base and urlsplit(self.openai_api_base).hostname != OPENAI
+        if is_other_server and not self.newer_limit and "max_completion_tokens" in payload:
             payload["max_tokens"] = payload.pop("max_completion_tokens")
         return payload
 
@@ -38,9 +38,9 @@ class OpenAIModel(ChatOpenAI):
         self, chunk: dict[str, Any], default_chunk_class: type, base_generation_info: dict[str, Any] | None
     ) -> ChatGenerationChunk | None:
         """Return a streamed piece as the base class does, with the refusal that it leaves out."""
-        made = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
+        generation_chunk = super()._convert_chunk_to_generation_chunk(chunk, default_chunk_class, base_generation_info)
         choices = chunk.get("choices")
         delta = choices[0].get("delta") if choices else None
-        if made is not None and delta and delta.get("refusal"):
-            made.message.additional_kwargs["refusal"] = delta["refusal"]
-        return made
+        if generation_chunk is not None and delta and delta.get("refusal"):
+            generation_chunk.message.additional_kwargs["refusal"] = delta["refusal"]
+        return generation_chunk

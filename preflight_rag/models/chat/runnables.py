@@ -24,8 +24,8 @@ from preflight_rag.state.errors import BadReply
 AnyModel = Runnable[Any, Any]
 Change = Callable[[BaseChatModel], BaseChatModel]
 OF_A_RUN = ("thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map")
-"""Keys of `configurable` that belong to a graph's run: `init_chat_model` without named fields would take them as its
-own."""
+"""Keys of `configurable` that belong to a graph's run: `init_chat_model` without named fields would take them as
+options of the model."""
 
 
 def with_models(model: AnyModel, change: Change) -> AnyModel:
@@ -33,30 +33,30 @@ def with_models(model: AnyModel, change: Change) -> AnyModel:
 
     Chat models in the code of a `RunnableLambda` are not found.
     """
-    changed: AnyModel = _with(
-        model, lambda inner: _Configured(inner, change) if _makes_models(inner) else change(inner)
+    changed: AnyModel = _with_inner_models(
+        model, lambda inner: _ChangedAtEachCall(inner, change) if _makes_models(inner) else change(inner)
     )
     return changed
 
 
 def models_in(model: AnyModel) -> list[BaseChatModel]:
-    """Return the chat models inside a Runnable, the one that is called first first.
+    """Return the chat models inside a Runnable, with the one that is called first at the front.
 
-    If the model is made at each call, it is made with the default configuration here.
+    A model that is made anew at each call is made with the default configuration here, and left out if that fails.
     """
-    found: list[BaseChatModel] = []
+    chat_models: list[BaseChatModel] = []
 
-    def note(inner: Any) -> Any:
+    def record(inner: Any) -> Any:
         """Record a chat model, and return it unchanged."""
         if not _makes_models(inner):
-            found.append(inner)
+            chat_models.append(inner)
             return inner
-        with suppress(Exception):  # without a default model or its key, nothing is known of it
-            _with(inner._model(), note)
+        with suppress(Exception):  # there is no default model, or no key for it
+            _with_inner_models(inner._model(), record)
         return inner
 
-    _with(model, note)
-    return found
+    _with_inner_models(model, record)
+    return chat_models
 
 
 def name_of(model: AnyModel) -> str:
@@ -71,8 +71,9 @@ def name_of(model: AnyModel) -> str:
 
 def base_url_of(model: AnyModel) -> str | None:
     """Return the address set for the chat model that is called first; None for a provider's own address."""
-    found = getattr(next(iter(models_in(model)), None), "openai_api_base", None)
-    return str(found) if found else None
+    first_model = next(iter(models_in(model)), None)
+    base_url = getattr(first_model, "openai_api_base", None)
+    return str(base_url) if base_url else None
 
 
 def runs_here(model: AnyModel) -> bool:
@@ -84,7 +85,7 @@ def runs_here(model: AnyModel) -> bool:
 
 
 def _is_own_host(base_url: object) -> bool:
-    """Return whether an address is one of this machine."""
+    """Return whether a URL's host is this machine, e.g. "http://localhost:8000/v1" or "http://127.0.0.1"."""
     host = urlsplit(str(base_url or "")).hostname or ""
     if host in ("localhost", "host.docker.internal"):
         return True
@@ -94,17 +95,17 @@ def _is_own_host(base_url: object) -> bool:
 
 
 def without_temperature(model: AnyModel) -> AnyModel:
-    """Return the model with its servers' default temperature.
+    """Return the model without a temperature, so that its server's default is used.
 
     The model itself if no chat model inside sets a temperature.
     """
 
-    def plain(inner: BaseChatModel) -> BaseChatModel:
-        """Return a chat model without its temperature."""
-        known = getattr(inner, "temperature", None)
-        return inner if known is None else inner.model_copy(update={"temperature": None})
+    def remove_temperature(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model without its temperature; the same object if it has none."""
+        temperature = getattr(inner, "temperature", None)
+        return inner if temperature is None else inner.model_copy(update={"temperature": None})
 
-    return with_models(model, plain)
+    return with_models(model, remove_temperature)
 
 
 def always_streams(model: AnyModel) -> bool:
@@ -118,54 +119,54 @@ def always_streams(model: AnyModel) -> bool:
 
 
 def without_streams(model: AnyModel) -> AnyModel:
-    """Return the model without streaming."""
+    """Return the model with streaming disabled in all chat models inside."""
     return with_models(model, lambda inner: inner.model_copy(update={"disable_streaming": True}))
 
 
 LIMITS = ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
-"""Fields of chat models, by provider, for the maximum of a reply's tokens."""
+"""Names that providers' chat models have for the field with the maximum number of a reply's tokens."""
 
 
 def with_reply_limit(model: AnyModel, tokens: int) -> AnyModel:
     """Return the model with replies of at most `tokens` tokens; a limit set by the user stays."""
 
-    def limited(inner: BaseChatModel) -> BaseChatModel:
-        """Return a chat model with a limit, unless it has one."""
-        name = next((each for each in LIMITS if each in type(inner).model_fields), None)
+    def set_limit(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model with the limit; the same object if the user has set one, or it has no such field."""
+        name = next((limit for limit in LIMITS if limit in type(inner).model_fields), None)
         if name is None or (name in inner.model_fields_set and getattr(inner, name) is not None):
             return inner
         return inner.model_copy(update={name: tokens})
 
-    return with_models(model, limited)
+    return with_models(model, set_limit)
 
 
 def with_stream_usage(model: AnyModel) -> AnyModel:
     """Return the model with token counts in its streams, unless the user has set that option."""
 
-    def counted(inner: BaseChatModel) -> BaseChatModel:
-        """Return a chat model whose streams report token counts."""
-        unset = "stream_usage" in type(inner).model_fields and getattr(inner, "stream_usage") is None  # noqa: B009
-        return inner.model_copy(update={"stream_usage": True}) if unset else inner
+    def request_counts(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model whose streams report token counts; the same object if the user has set the option."""
+        is_unset = "stream_usage" in type(inner).model_fields and getattr(inner, "stream_usage") is None  # noqa: B009
+        return inner.model_copy(update={"stream_usage": True}) if is_unset else inner
 
-    return with_models(model, counted)
+    return with_models(model, request_counts)
 
 
 def with_newer_limit(model: AnyModel) -> AnyModel:
-    """Return the model with the newer name for a reply's limit in its requests.
+    """Return the model with the newer name for a reply's limit, `max_completion_tokens`, in its requests.
 
-    The model itself if it uses that name already, or is not of our class.
+    The model itself if it uses that name already, or no chat model inside is an `OpenAIModel`.
     """
 
-    def newer(inner: BaseChatModel) -> BaseChatModel:
-        """Return a chat model with the newer name of the limit."""
-        old = getattr(inner, "newer_limit", None) is False
-        return inner.model_copy(update={"newer_limit": True}) if old else inner
+    def rename_limit(inner: BaseChatModel) -> BaseChatModel:
+        """Return a chat model with the newer name of the limit; the same object if it has no older one."""
+        has_older_name = getattr(inner, "newer_limit", None) is False
+        return inner.model_copy(update={"newer_limit": True}) if has_older_name else inner
 
-    return with_models(model, newer)
+    return with_models(model, rename_limit)
 
 
 def is_openais(model: AnyModel, provider: str | None = None) -> bool:
-    """Return whether the model uses OpenAI's client; `provider`, from a reply, takes precedence."""
+    """Return whether the model uses OpenAI's client; the `provider` that a reply names takes precedence."""
     if provider is not None:
         return provider == "openai"
     return {inner._llm_type for inner in models_in(model)} == {"openai-chat"}
@@ -178,10 +179,14 @@ def may_take_schemas(model: AnyModel) -> bool:
 
 
 def as_message(reply: object, name: str) -> AIMessage:
-    """Return the result of a Runnable as a model's message.
+    """Convert the result of a Runnable into a model's message.
+
+    Args:
+        reply: A message or a text.
+        name: The model's name in the error.
 
     Raises:
-        BadReply: It is neither a message nor text.
+        BadReply: The result is neither a message nor text.
     """
     if isinstance(reply, AIMessage):
         return reply
@@ -196,36 +201,41 @@ def as_message(reply: object, name: str) -> AIMessage:
 
 
 def config_for(model: AnyModel) -> RunnableConfig | None:
-    """Return the config for calling a model: the surrounding `configurable` without the graph's own keys."""
+    """Return the config for calling a model: the surrounding `configurable` without the graph's own keys.
+
+    None for a plain chat model, which has no configurable fields.
+    """
     if isinstance(model, BaseChatModel):
         return None
     configurable = ensure_config().get("configurable", {})
-    own = {name: value for name, value in configurable.items() if not (name in OF_A_RUN or name.startswith("__"))}
-    return RunnableConfig(configurable=own)
+    model_options = {
+        name: value for name, value in configurable.items() if name not in OF_A_RUN and not name.startswith("__")
+    }
+    return RunnableConfig(configurable=model_options)
 
 
 def with_handler(config: RunnableConfig | None, handler: BaseCallbackHandler) -> RunnableConfig:
     """Return the config with one more callback handler, beside those of the surrounding run."""
-    around = ensure_config(config).get("callbacks")
-    if isinstance(around, BaseCallbackManager):
-        within = around.copy()
-        within.add_handler(handler, inherit=True)
-        return RunnableConfig(**(config or {}), callbacks=within)  # type: ignore[typeddict-item]  # no key twice
-    return RunnableConfig(**(config or {}), callbacks=[*(around or ()), handler])  # type: ignore[typeddict-item]
+    surrounding = ensure_config(config).get("callbacks")
+    if isinstance(surrounding, BaseCallbackManager):
+        manager = surrounding.copy()
+        manager.add_handler(handler, inherit=True)
+        return RunnableConfig(**(config or {}), callbacks=manager)  # type: ignore[typeddict-item]  # no key twice
+    return RunnableConfig(**(config or {}), callbacks=[*(surrounding or ()), handler])  # type: ignore[typeddict-item]
 
 
-class _Configured(Runnable[Any, Any]):
+class _ChangedAtEachCall(Runnable[Any, Any]):
     """A model that is made anew at each call, by `init_chat_model` with configurable fields, and then changed."""
 
     def __init__(self, maker: Any, change: Change) -> None:
         self._maker, self._change = maker, change
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Make the model and call it."""
+        """Make the model, change it, and call it."""
         return with_models(self._maker._model(config), self._change).invoke(input, config, **kwargs)
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
-        """Make the model and call it."""
+        """Make the model, change it, and call it."""
         return await with_models(self._maker._model(config), self._change).ainvoke(input, config, **kwargs)
 
 
@@ -238,30 +248,44 @@ def takes_options(model: Any) -> bool:
 
 
 def _makes_models(model: AnyModel) -> bool:
-    """Return whether it is the result of `init_chat_model` with configurable fields, whose class has no public name."""
+    """Return whether a Runnable makes a chat model anew at each call.
+
+    Such is the result of `init_chat_model` with configurable fields, whose class has no public name.
+    """
     return callable(getattr(type(model), "_model", None)) and type(model).__module__.startswith("langchain.")
 
 
-def _with(model: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a Runnable with a change applied to the chat models, and makers of chat models, inside it."""
+def _with_inner_models(model: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a Runnable with `change` applied to the chat models, and makers of chat models, inside it.
+
+    The same object if nothing has changed.
+    """
     if isinstance(model, BaseChatModel) or _makes_models(model):
         return change(model)
     if not isinstance(model, RunnableSerializable):
         return model
-    fields = {name: getattr(model, name) for name in type(model).model_fields}
-    changed = {name: _changed(value, change) for name, value in fields.items()}
-    new = {name: value for name, value in changed.items() if value is not fields[name]}
-    return model.model_copy(update=new) if new else model
+    updates = {}
+    for name in type(model).model_fields:
+        value = getattr(model, name)
+        new_value = _change_inside(value, change)
+        if new_value is not value:
+            updates[name] = new_value
+    return model.model_copy(update=updates) if updates else model
 
 
-def _changed(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a field's value with the Runnables inside changed; the same object if nothing has changed."""
+def _change_inside(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a field's value with `change` applied to the Runnables in it, also in its lists, tuples and dicts.
+
+    The same object if nothing has changed.
+    """
     if isinstance(value, Runnable):
-        return _with(value, change)
+        return _with_inner_models(value, change)
     if type(value) in (list, tuple):
-        items = [_changed(item, change) for item in value]
-        return type(value)(items) if any(new is not old for new, old in zip(items, value, strict=True)) else value
+        items = [_change_inside(item, change) for item in value]
+        has_changed = any(new is not old for new, old in zip(items, value, strict=True))
+        return type(value)(items) if has_changed else value
     if type(value) is dict:
-        pairs = {key: _changed(item, change) for key, item in value.items()}
-        return pairs if any(pairs[key] is not item for key, item in value.items()) else value
+        pairs = {key: _change_inside(item, change) for key, item in value.items()}
+        has_changed = any(pairs[key] is not item for key, item in value.items())
+        return pairs if has_changed else value
     return value

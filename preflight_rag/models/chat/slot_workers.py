@@ -35,7 +35,12 @@ class _Call:
     done: Future[None]
 
     def run(self, server: ReplyServer, ending: threading.Event) -> None:
-        """Run the request on the server, unless its caller is gone, and set the outcome."""
+        """Write the reply on the server, unless its caller is gone, and set the outcome of `done`.
+
+        Args:
+            server: The model's server.
+            ending: Set when the model is being closed, which stops the reply.
+        """
         if not self.done.set_running_or_notify_cancel():
             return
         failure: BaseException | None = None
@@ -45,7 +50,7 @@ class _Call:
         except BaseException as error:
             failure = error
         if ending.is_set():
-            # only threads that end with the process still wait; a reply that is cut here must not count as complete
+            # Only threads that end with the process still wait; a reply that is cut here must not count as complete.
             return
         if failure is None:
             self.done.set_result(None)
@@ -66,21 +71,21 @@ class SlotWorkers:
     """
 
     def __init__(self, server: ReplyServer, slots: int) -> None:
-        self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._ending = threading.Event()
         self._slots = slots
         _threads[:] = [thread for thread in _threads if thread.is_alive()]
         for number in range(slots):
             # Daemons: the interpreter would wait for other threads before it calls `_end_all`, as long as a reply goes
             # on.
-            given = server, self._waiting, self._ending
-            thread = threading.Thread(target=_work, args=given, name=f"local-model-{number}", daemon=True)
+            args = server, self._queue, self._ending
+            thread = threading.Thread(target=_run_calls, args=args, name=f"local-model-{number}", daemon=True)
             _threads.append(thread)
             thread.start()
-        _open.add(self)
+        _open_workers.add(self)
 
     def submit(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
-        """Start a reply as soon as a slot is free.
+        """Queue a reply, which starts as soon as a slot is free; return the future of its end.
 
         Args:
             body: The body of a streamed chat completion in OpenAI's API.
@@ -88,24 +93,24 @@ class SlotWorkers:
             stopped: Set when nobody waits for the reply any more.
         """
         done: Future[None] = Future()
-        self._waiting.put(_Call(body, receive, stopped, done))
+        self._queue.put(_Call(body, receive, stopped, done))
         return done
 
     def end(self) -> None:
         """Stop each call at its next piece, and end the threads, without waiting for them."""
         if not self._ending.is_set():
             self._ending.set()
-            _open.discard(self)
+            _open_workers.discard(self)
             for _ in range(self._slots):
-                self._waiting.put(None)
+                self._queue.put(None)
 
 
-_open: set[SlotWorkers] = set()
+_open_workers: set[SlotWorkers] = set()
 _threads: list[threading.Thread] = []
 
 
-def _work(server: ReplyServer, waiting: queue.SimpleQueue[_Call | None], ending: threading.Event) -> None:
-    """Run waiting calls one after the other, until None comes."""
+def _run_calls(server: ReplyServer, waiting: queue.SimpleQueue[_Call | None], ending: threading.Event) -> None:
+    """Run the calls in the queue one after the other, until None comes."""
     while (call := waiting.get()) is not None:
         call.run(server, ending)
         del call  # otherwise the call's objects would live until the next call
@@ -114,7 +119,7 @@ def _work(server: ReplyServer, waiting: queue.SimpleQueue[_Call | None], ending:
 def _end_all() -> None:
     """Stop every model of this process, and wait until its library has stopped calculating."""
     try:
-        for workers in list(_open):
+        for workers in list(_open_workers):
             workers.end()
         for thread in _threads:
             thread.join()

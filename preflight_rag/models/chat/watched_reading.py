@@ -13,23 +13,23 @@ from contextvars import ContextVar
 from time import perf_counter
 
 READ_SHARE = 0.5
-"""Share of the remaining time that reading a prompt may take: writing needs the rest. A guess."""
+"""Share of the remaining time that reading a prompt may take: the reply needs the rest. A guess."""
 SILENT_SHARE = 0.4
 """Share of the remaining time after which a silent model is given up: the rest has to suffice for a shorter prompt. A
 guess."""
-LAST_SHARE = 0.8
+INDIVISIBLE_SHARE = 0.8
 """Used instead of both shares if a prompt cannot be shortened: the alternative is no reply at all. A guess."""
 GUESSED_SHARE = 0.33
 """Share of the tokens that a silent model has left unread, as an estimate of what it can read in the same time. A
 guess."""
 LEAST_SECONDS, LEAST_TOKENS = 2.0, 64
-"""Least seconds and tokens of a model's reading for its speed to be measured. Guesses."""
+"""Seconds and tokens of a model's reading from which on its speed is measured. Guesses."""
 reading: ContextVar[Callable[[int, int], None] | None] = ContextVar("reading", default=None)
 """Callback of the current call, to which a model in this process reports how many of a prompt's tokens it has read."""
 
 
 class WatchedReading:
-    """The reading of one call's prompt.
+    """Observes the reading of one call's prompt, and ends the call if it takes too long.
 
     Args:
         tokens: Tokens of the prompt.
@@ -50,21 +50,30 @@ class WatchedReading:
         self._is_read = False
         self.gave_up = False
         self.has_read: tuple[int, float] | None = None
-        self._read_share, silent = (READ_SHARE, SILENT_SHARE) if divisible else (LAST_SHARE, LAST_SHARE)
-        self._timer = asyncio.get_running_loop().call_later(max(left, 0.0) * silent, self._silent)
+        self._read_share, silent = (READ_SHARE, SILENT_SHARE) if divisible else (INDIVISIBLE_SHARE, INDIVISIBLE_SHARE)
+        self._timer = asyncio.get_running_loop().call_later(max(left, 0.0) * silent, self._on_silence)
 
     def progress(self, read: int, tokens: int) -> None:
-        """Record the model's progress; tokens read before this call do not count."""
+        """Record the model's progress, and end the call if the rest of the prompt would take too long.
+
+        Tokens that were read before the first report do not count: they may come from the model's cache.
+
+        Args:
+            read: Tokens of the prompt that are read.
+            tokens: Tokens of the whole prompt.
+        """
         now = perf_counter()
         self._timer.cancel()
         if self._first is None:
             self._first = read, now
             return
-        done, seconds = read - self._first[0], now - self._first[1]
+        first_read, first_time = self._first
+        done, seconds = read - first_read, now - first_time
         if done < LEAST_TOKENS or seconds < LEAST_SECONDS:
             return
         self.has_read = done, seconds
-        if not self._is_read and (tokens - read) * seconds / done > self._read_share * self.left:
+        seconds_needed = (tokens - read) * seconds / done
+        if not self._is_read and seconds_needed > self._read_share * self.left:
             self._end()
 
     def ended(self) -> None:
@@ -73,32 +82,32 @@ class WatchedReading:
         self._timer.cancel()
 
     def at_most(self) -> tuple[int, float]:
-        """Return the prompt's tokens and the seconds passed: a silent model reads at most that fast."""
+        """Return the prompt's tokens and the seconds since its call: a silent model has read no faster than that."""
         return self._tokens, perf_counter() - self._began
 
     def expected_seconds(self) -> float | None:
-        """Return how long the model needs for the whole prompt; None if it has not reported progress."""
+        """Return how many seconds the model needs for the whole prompt; None if it has not reported progress."""
         if self.has_read is None:
             return None
         done, seconds = self.has_read
         return self._tokens * seconds / done
 
     def room(self) -> int:
-        """Return the tokens of a prompt that the model can be expected to read in the time that is left."""
-        seconds = perf_counter() - self._began
+        """Return how many tokens the model can be expected to read in the time left; of a silent model, a guess."""
+        elapsed = perf_counter() - self._began
         if self.has_read is not None:
-            done, took = self.has_read
+            done, seconds = self.has_read
         else:
-            done, took = int(GUESSED_SHARE * self._tokens), seconds
-        return int(READ_SHARE * max(self.left - seconds, 0.0) * done / max(took, 0.001))
+            done, seconds = int(GUESSED_SHARE * self._tokens), elapsed
+        return int(READ_SHARE * max(self.left - elapsed, 0.0) * done / max(seconds, 0.001))
 
-    def _silent(self) -> None:
-        """Give the reading up if nothing has been read when the time is over."""
+    def _on_silence(self) -> None:
+        """End the call if the model has neither written nor reported progress when its time is over."""
         if not self._is_read:
             self._end()
 
     def _end(self) -> None:
-        """Record that the reading was given up, and end it."""
+        """Record that the reading was given up, and end the call."""
         self.gave_up = True
         self.ended()
         self._give_up()

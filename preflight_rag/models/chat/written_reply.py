@@ -23,6 +23,8 @@ class WrittenReply(BaseCallbackHandler):
         stop: Function that ends the call.
 
     Attributes:
+        repeats: Whether the model repeats itself, for which it was stopped.
+        first, last: Times of the first and the last piece, on the clock of `perf_counter`; None before they come.
         on_first: Called once, with the seconds until the first piece.
     """
 
@@ -35,7 +37,7 @@ class WrittenReply(BaseCallbackHandler):
         self._pieces: list[str] = []
         self._length = 0
         self._detector = CircleDetector()
-        self.circles = False
+        self.repeats = False
         self.first: float | None = None
         self.last: float | None = None
         self.on_first: Callable[[float], None] | None = None
@@ -45,22 +47,26 @@ class WrittenReply(BaseCallbackHandler):
         """Do nothing; without this method LangChain converts the whole prompt to text for `on_llm_start`."""
 
     def on_llm_new_token(self, token: Any, *, chunk: Any = None, run_id: Any = None, **kwargs: Any) -> None:
-        """Record a piece; a piece of another attempt discards the earlier text."""
+        """Record a piece of the reply, and stop a model that repeats itself or writes too much.
+
+        A piece of another attempt (`run_id`) discards the text of the earlier attempt.
+        """
         if run_id != self._run:
             self._run, self._pieces, self._length = run_id, [], 0
-            self._detector, self.circles, self.first, self._calls = CircleDetector(), False, None, 0
+            self._detector, self.repeats, self.first, self._calls = CircleDetector(), False, None, 0
         piece = str(chunk.message.text) if isinstance(chunk, ChatGenerationChunk) else str(token)
         self._note_time(piece)
         self._pieces.append(piece)
         self._length += len(piece)
-        self.circles = self.circles or self._detector.feed(piece)
-        if self.too_much or self.circles:
+        self.repeats = self.repeats or self._detector.feed(piece)
+        if self.is_too_long or self.repeats:
             self._stop()
 
     def _note_time(self, piece: str) -> None:
-        """Record when the model wrote first and last; its thoughts come as pieces without text.
+        """Record the time of a piece as the last one, and of the first piece, and call `on_first` with it.
 
-        Some servers send a first piece without text before they have read the prompt.
+        Pieces without text count, since a model's thoughts come as such; except a first one, which some servers send
+        before they have read the prompt.
         """
         self._calls += 1
         if not piece and self._calls < 2:
@@ -72,12 +78,12 @@ class WrittenReply(BaseCallbackHandler):
                 self.on_first(self.first - self._began)
 
     @property
-    def too_much(self) -> bool:
-        """Whether the reply is longer than any expected reply."""
+    def is_too_long(self) -> bool:
+        """Whether the reply is longer than the maximum at which the model is stopped."""
         return self._length > self._most
 
     def text(self) -> str:
-        """Return the whole text, in the form in which it was streamed to the user."""
+        """Return the text so far without control characters, as it was streamed to the user."""
         return without_controls("".join(self._pieces))
 
 

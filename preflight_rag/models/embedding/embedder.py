@@ -83,7 +83,7 @@ class Embedder(Embeddings):
         return self._encode(inputs, progress)
 
     def with_title(self, title: str, text: str) -> PassageInput:
-        """Return the text that is embedded for a passage with a title: "title. text".
+        """Return the input that is embedded for a passage with a title: the text "title. text".
 
         The title is left out if both together are longer than the model reads (so that the text is never cut for it),
         and if the text already begins with it.
@@ -122,12 +122,13 @@ class Embedder(Embeddings):
 
 
 def register_with_langchain(*, imports: bool = True) -> None:
-    """Make `isinstance(embedder, Embeddings)` true for LangChain; called by every public way to get an embedder.
+    """Register embedders as LangChain `Embeddings`, so that `isinstance(embedder, Embeddings)` is true.
 
-    LangChain's class is not a base class, since importing it takes as long as a search, which does not need it.
+    Every public function that returns an embedder calls this. LangChain's class is not a base class, since importing it
+    takes as long as a search, which does not need it.
 
     Args:
-        imports: Whether to do so even if nothing of LangChain has been imported yet.
+        imports: Whether to import LangChain for this if nothing of it has been imported yet.
     """
     if imports or "langchain_core" in sys.modules:
         from langchain_core.embeddings import Embeddings as LangChainEmbeddings

@@ -54,23 +54,22 @@ class FastMiniLM(MiniLM):
 
 
 def fast_minilm(slow: MiniLM) -> Embedder:
-    """Return the fast embedder instead of `slow`; `slow` itself if it is not installed, useless, or has other vectors.
+    """Return the fast embedder that replaces `slow`, with its number of threads.
 
-    Args:
-        slow: The embedder with which its vectors are compared, and whose number of threads it uses.
+    `slow` itself if OpenVINO is not installed, the processor has no bfloat16, or the vectors differ.
     """
     if missing_modules(EXTRA) or not FLAGS & processor_flags():
         return slow
-    return _FAST.get(slow.threads, lambda: _compared(FastMiniLM(slow.threads), slow))
+    return _FAST.get(slow.threads, lambda: _select_if_equal(FastMiniLM(slow.threads), slow))
 
 
 _FAST: SharedModels[Hashable, Embedder] = SharedModels()
 
 
-def _compared(fast: FastMiniLM, slow: MiniLM) -> Embedder:
-    """Return the fast embedder if it gives the slow one's vectors, else the slow one.
+def _select_if_equal(fast: FastMiniLM, slow: MiniLM) -> Embedder:
+    """Return the fast embedder if its vectors of `PROBES` equal the slow one's up to rounding, else the slow one.
 
-    A fault of the fast one is a warning, and does not fail the ingest.
+    If they differ, or the fast embedder fails, a warning is logged.
     """
     try:
         least = lowest_cosine(fast.encode_passages(PROBES), slow.encode_passages(PROBES))
@@ -85,13 +84,18 @@ def _compared(fast: FastMiniLM, slow: MiniLM) -> Embedder:
     return fast
 
 
-def lowest_cosine(some: np.ndarray, others: np.ndarray) -> float:
-    """Return the lowest cosine between corresponding vectors of two embedders, all of length 1."""
-    return float((some * others).sum(axis=1).min())
+def lowest_cosine(first: np.ndarray, second: np.ndarray) -> float:
+    """Return the lowest cosine between corresponding rows of two arrays of vectors, all of length 1."""
+    return float((first * second).sum(axis=1).min())
 
 
 def _bfloat16_network(folder: Path, threads: int) -> Network:
-    """Return the network with the weights of a folder; it runs `threads` forward passes at once, each on one core."""
+    """Load the network in bfloat16 with the weights of a folder, for OpenVINO.
+
+    Args:
+        folder: The folder with the published weights.
+        threads: Number of forward passes that run at once, each on one core.
+    """
     import openvino
 
     core = openvino.Core()
@@ -105,16 +109,17 @@ def _bfloat16_network(folder: Path, threads: int) -> Network:
     requests = threading.local()
 
     def run(feed: dict[str, np.ndarray]) -> np.ndarray:
-        if not hasattr(requests, "own"):
-            requests.own = compiled.create_infer_request()
-        vectors: np.ndarray = requests.own.infer(feed)[compiled.output(0)].copy()
+        """Return the vectors for the graph's inputs; each thread has its own request to OpenVINO."""
+        if not hasattr(requests, "of_thread"):
+            requests.of_thread = compiled.create_infer_request()
+        vectors: np.ndarray = requests.of_thread.infer(feed)[compiled.output(0)].copy()
         return vectors
 
     return run
 
 
 def _graph_with_weights(folder: Path) -> bytes:
-    """Return the graph as one ONNX model, its weights in it."""
+    """Return the bytes of an ONNX model that has the graph together with the weights of a folder."""
     import onnx
     from onnx import numpy_helper
     from safetensors import safe_open

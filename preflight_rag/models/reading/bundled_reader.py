@@ -47,7 +47,7 @@ TOKENIZER = Path(__file__).with_name("reader_tokenizer.json")
 SETTINGS = Path(__file__).with_name("reader.json")
 LOADING_MEGABYTES = 400
 """Megabytes of address space that loading takes; with less, ONNX Runtime or its threads failed."""
-_AGAIN = "Install the package again"
+_REINSTALL_HELP = "Install the package again"
 
 
 @dataclass(frozen=True)
@@ -92,22 +92,22 @@ class ReaderSettings:
 
 @lru_cache(maxsize=1)
 def reader_settings() -> ReaderSettings:
-    """Return the settings in the file beside the model.
+    """Read the settings in the file beside the model; later calls return the same object.
 
     Raises:
-        ExtractiveReaderError: It is missing or damaged.
+        ExtractiveReaderError: The file is missing or damaged.
     """
     try:
-        found = json.loads(SETTINGS.read_text(encoding="utf-8"))
+        content = json.loads(SETTINGS.read_text(encoding="utf-8"))
         return ReaderSettings(
-            str(found["sha256"]),
-            Calibration(**found["calibration"]),
-            float(found["support"]["threshold"]),
-            float(found["support"]["contradicted"]),
-            float(found["prune"]["lossless"]),
+            sha256=str(content["sha256"]),
+            calibration=Calibration(**content["calibration"]),
+            supports=float(content["support"]["threshold"]),
+            contradicts=float(content["support"]["contradicted"]),
+            prunes_lossless=float(content["prune"]["lossless"]),
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ExtractiveReaderError(f"{SETTINGS.name} cannot be read: {error}", help=_AGAIN) from None
+        raise ExtractiveReaderError(f"{SETTINGS.name} cannot be read: {error}", help=_REINSTALL_HELP) from None
 
 
 class BundledReader:
@@ -136,7 +136,8 @@ class BundledReader:
         Raises:
             ExtractiveReaderError: The model's file is missing or damaged.
         """
-        return [_reading(*found) for found in self.decoded(pairs)]
+        decoded = self.decoded(pairs)
+        return [_calibrated_reading(spans, descriptor, scores) for spans, descriptor, scores in decoded]
 
     def decoded(self, pairs: Sequence[Pair]) -> list[tuple[tuple[Span, ...], str | None, dict[str, float]]]:
         """Return spans, descriptor and the logits of `SCORES` for each pair, before any calibration; see `decode`.
@@ -149,12 +150,14 @@ class BundledReader:
                 self._loaded = _open_network(self._model)
             network = self._loaded
         clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
-        found = windows(clean, network.tokenizer)
-        outputs = side_by_side(network.run, found, self._threads)
+        all_windows = windows(clean, network.tokenizer)
+        outputs = side_by_side(network.run, all_windows, self._threads)
         decoded = []
-        for i, mine in groupby(zip(found, outputs, strict=True), key=lambda pair: pair[0].pair):
-            parts, outputs_ = zip(*mine, strict=True)
-            decoded.append(decode(clean[i][1], clean[i][2], parts, outputs_))
+        # The windows of a pair follow one another.
+        for i, window_outputs in groupby(zip(all_windows, outputs, strict=True), key=lambda item: item[0].pair):
+            pair_windows, pair_outputs = zip(*window_outputs, strict=True)
+            _, title, text = clean[i]
+            decoded.append(decode(title, text, pair_windows, pair_outputs))
         return decoded
 
 
@@ -173,16 +176,16 @@ class _Network:
             session = None
             if model is None:
                 if hashlib.sha256(content).hexdigest() != reader_settings().sha256:
-                    raise ExtractiveReaderError(f"{path.name} is damaged", help=_AGAIN)
+                    raise ExtractiveReaderError(f"{path.name} is damaged", help=_REINSTALL_HELP)
                 session = integer_session(path, reader_settings().sha256)
             self._session = session or one_core_session(content)
-            self._inputs = [each.name for each in self._session.get_inputs()]
+            self._inputs = [model_input.name for model_input in self._session.get_inputs()]
             self.tokenizer = load_tokenizer(TOKENIZER)
         except ExtractiveReaderError:
             raise
         except Exception as error:
             problem = lacking(error) or first_line(error)
-            help = _AGAIN if model is None else f"Check the file {path}"
+            help = _REINSTALL_HELP if model is None else f"Check the file {path}"
             help = system_help(error) if lacking(error) else help
             raise ExtractiveReaderError(f"the reader's model cannot be loaded: {problem}", help=help) from error
 
@@ -197,14 +200,24 @@ _NETWORKS: SharedModels[Hashable, _Network] = SharedModels()
 
 
 def _open_network(model: Path | None) -> _Network:
-    """Return the loaded network, shared by all readers of the process."""
+    """Return the loaded network, shared by all readers of the process; it is loaded again if its files have changed.
+
+    Args:
+        model: An ONNX file; None for the package's.
+    """
     files = [path for path in (model or MODEL, TOKENIZER) if path.is_file()]
     key = (model, "" if model else reader_settings().sha256, *(file_identity(path) for path in files))
     return _NETWORKS.get(key, lambda: _Network(model))
 
 
-def _reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
-    """Return a reading with the calibrated probabilities of the network's scores."""
+def _calibrated_reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
+    """Return a passage's reading with probabilities that are calibrated from the network's logits.
+
+    Args:
+        spans: The answer spans, best first.
+        descriptor: The descriptor or None.
+        scores: The logit of each of `SCORES`.
+    """
     calibration = reader_settings().calibration
     yes, no, neither = softmax([scores["yes"], scores["no"], scores["neither"]])
     margin = spans[0].margin if spans else None

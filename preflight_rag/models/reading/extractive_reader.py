@@ -40,7 +40,7 @@ BUNDLED, NO_READER = "default", "none"
 MAX_TOKENS = 256
 """Word pieces of one input: the setting of all-MiniLM-L6-v2, the bundled reader's encoder."""
 MAX_QUESTION = 64
-"""Word pieces of a question that are read; a guess: most questions have fewer."""
+"""Maximum number of word pieces of a question that are read; a guess: most questions have fewer."""
 STRIDE = 64
 """Word pieces that two windows share: more than `MAX_SPAN_TOKENS`, so that one of them contains the whole answer."""
 LONGEST_PIECE = 32
@@ -52,11 +52,11 @@ SCORES = ("answerable", "relevant", "yes", "no", "neither")
 DECIMALS = 3
 """Decimals of logits."""
 MAX_SPANS = 4
-"""Most answers from one passage; a guess."""
+"""Maximum number of answers from one passage; a guess."""
 MAX_SPAN_TOKENS = 40
-"""Most word pieces of an answer; BERT's setting for SQuAD is 30, the rest a guess."""
+"""Maximum number of word pieces of an answer; a guess, more than BERT's setting for SQuAD, 30."""
 CANDIDATES = 12
-"""Most likely starts and ends that are combined; BERT's setting for SQuAD is 20, this is a guess."""
+"""Number of most likely starts, and of most likely ends, that are combined; a guess; BERT's setting for SQuAD is 20."""
 CACHED_READINGS = 4096
 """Cached readings: those of a few hundred questions over 16 passages; a guess, about 10 MB."""
 READ_LANGUAGES = ("en", UNKNOWN)
@@ -66,8 +66,8 @@ EVEN = 0.5
 _EDGES = " \t\n\r.,;:!?\"'“”‘’«»"
 _WORD = re.compile(r"[^\W\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]+(?:[.,]\d+)*")
 """A word, or a number with its commas; not Thai, kana or Chinese, where no spaces separate words."""
-_LETTER = re.compile(r"\w")
-_NEAR = 40
+_WORD_CHARACTER = re.compile(r"\w")
+_NEARBY = 40
 """Distance in characters from a span within which the ends of its words are looked for."""
 
 
@@ -107,7 +107,7 @@ class PassageReading:
 
     @property
     def best(self) -> Span | None:
-        """The most probable answer span."""
+        """The most probable answer span; None if there is none."""
         return self.spans[0] if self.spans else None
 
 
@@ -128,7 +128,7 @@ class ExtractiveReader(Protocol):
 
 
 def pairs(question: str, sources: Sequence[Source]) -> list[Pair]:
-    """Return the (question, title, text) pairs for passages."""
+    """Return the reader's inputs for a question over passages: (question, title, text) for each."""
     return [(question, source.title, source.text) for source in sources]
 
 
@@ -159,7 +159,7 @@ class Window:
     """One input sequence: a question and (a part of) a passage.
 
     Attributes:
-        pair: Position of the pair in the caller's list.
+        pair: Index of the pair in the caller's list.
         ids, types: Word pieces and their segment (0 question, 1 passage).
         offsets: For each piece its range in title and text joined; (0, 0) for pieces outside the passage.
         shift: Length of the title and its separator; smaller offsets are in the title.
@@ -173,7 +173,7 @@ class Window:
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """Return the tokenizer of a `tokenizer.json`, set to truncate pairs as the reader needs them."""
+    """Load the tokenizer of a `tokenizer.json`, set to split the passage of a pair into windows of `MAX_TOKENS`."""
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
@@ -182,8 +182,8 @@ def load_tokenizer(path: Path) -> Tokenizer:
     return tokenizer
 
 
-def joined(title: str, text: str) -> str:
-    """Return title and text as one string, as the reader reads them."""
+def join_title_and_text(title: str, text: str) -> str:
+    """Return a passage as the reader reads it: the title in a line above the text; the text alone without a title."""
     return f"{title}\n{text}" if title else text
 
 
@@ -194,42 +194,51 @@ def windows(
     all_windows: bool = True,
     most_question: int = MAX_QUESTION,
 ) -> list[Window]:
-    """Return the sequences of (question, title, text) pairs, in order; long passages have several.
+    """Return the input sequences of (question, title, text) pairs, in order; long passages have several.
 
     Args:
         pairs: Questions with a passage's title and text.
         tokenizer: A tokenizer from `load_tokenizer`.
-        all_windows: False takes only the first of each pair.
-        most_question: Word pieces of a question that are read.
+        all_windows: Whether to return all windows of a pair; else only the first.
+        most_question: Maximum number of word pieces of a question that are read.
     """
-    questions = {question: _cut(question, tokenizer, most_question) for question, _, _ in pairs}
-    encoded = tokenizer.encode_batch([(questions[question], joined(title, text)) for question, title, text in pairs])
-    found = []
+    questions = {question: _truncate_question(question, tokenizer, most_question) for question, _, _ in pairs}
+    encoded = tokenizer.encode_batch(
+        [(questions[question], join_title_and_text(title, text)) for question, title, text in pairs]
+    )
+    result = []
     for pair, ((_, title, _), encoding) in enumerate(zip(pairs, encoded, strict=True)):
-        shift = len(joined(title, ""))
-        for part in [encoding, *encoding.overflowing] if all_windows else [encoding]:
-            found.append(_window(pair, part, shift))
-    return found
+        shift = len(join_title_and_text(title, ""))
+        for window_encoding in [encoding, *encoding.overflowing] if all_windows else [encoding]:
+            result.append(_window(pair, window_encoding, shift))
+    return result
 
 
 def _window(pair: int, encoding: Encoding, shift: int) -> Window:
-    """Return a window of one pair; tokens outside the passage have empty offsets."""
+    """Convert a tokenizer's encoding into a window; tokens outside the passage get empty offsets.
+
+    Args:
+        pair: Index of the pair in the caller's list.
+        encoding: The encoded question and part of the passage.
+        shift: Number of characters of the title and its line break, which come before the text.
+    """
+    passage_sequence = 1  # the question is sequence 0, and special tokens are of none
     offsets = [
-        offset if sequence == 1 else (0, 0)
+        offset if sequence == passage_sequence else (0, 0)
         for offset, sequence in zip(encoding.offsets, encoding.sequence_ids, strict=True)
     ]
     return Window(pair, encoding.ids, encoding.type_ids, offsets, shift)
 
 
-def _cut(question: str, tokenizer: Tokenizer, most: int) -> str:
-    """Return the part of a question with its first `most` pieces; most questions are shorter."""
+def _truncate_question(question: str, tokenizer: Tokenizer, most: int) -> str:
+    """Return the beginning of a question with its first `most` word pieces; the whole question if it has fewer."""
     question = question[: LONGEST_PIECE * most]
     encoding = tokenizer.encode("", question, add_special_tokens=False)
     return question if len(encoding.ids) <= most else question[: encoding.offsets[most - 1][1]]
 
 
 def padded(batch: Sequence[Window]) -> dict[str, np.ndarray]:
-    """Return the model's inputs, each of shape (windows, tokens of the longest)."""
+    """Return the model's inputs for a batch, each of shape (windows, tokens of the longest), padded with zeros."""
     import numpy as np
 
     shape = (len(batch), max(len(window.ids) for window in batch))
@@ -253,21 +262,23 @@ def decode(
         outputs: For each window the model's `OUTPUTS`: four of shape (tokens,), and the scores (5,).
 
     Returns:
-        Spans best first; the descriptor or None; for each of `SCORES` its logit, of the window most likely to answer.
+        Spans best first; the descriptor or None; the logit of each of `SCORES` in the window most likely to answer.
     """
-    words = _Words(joined(title, text))
-    describing: list[Candidate] = []
+    words = _Words(join_title_and_text(title, text))
+    descriptor_candidates: list[Candidate] = []
     scores: dict[str, float] = {}
     for window, (_, _, start, end, pooled) in zip(windows, outputs, strict=True):
-        describing += _candidates(words, window, start, end)
+        descriptor_candidates += _candidate_spans(words, window, start, end)
         logits = {name: round(float(value), DECIMALS) for name, value in zip(SCORES, pooled, strict=True)}
         if not scores or logits["answerable"] > scores["answerable"]:
             scores = logits
     shift = windows[0].shift
     # A descriptor is in the title or in the text, not across both.
-    best = next((span for span in _in_order(words, describing) if not span.start < shift < span.end), None)
-    answers = _answers(words, shift, windows, [(start, end) for start, end, *_ in outputs])
-    return answers, best.text if best and best.margin > 0 else None, scores
+    descriptors = _widen_best_first(words, descriptor_candidates)
+    best = next((span for span in descriptors if not span.start < shift < span.end), None)
+    descriptor = best.text if best and best.margin > 0 else None
+    answers = _best_answers(words, shift, windows, [(start, end) for start, end, *_ in outputs])
+    return answers, descriptor, scores
 
 
 def answer_spans(
@@ -281,7 +292,7 @@ def answer_spans(
         windows: Its windows.
         scores: For each window the logits of starts and of ends, each of shape (tokens,).
     """
-    return _answers(_Words(joined(title, text)), len(joined(title, "")), windows, scores)
+    return _best_answers(_Words(join_title_and_text(title, text)), len(join_title_and_text(title, "")), windows, scores)
 
 
 class _Words:
@@ -293,48 +304,75 @@ class _Words:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        places = [word.span() for word in _WORD.finditer(text)]
-        self._begins, self._ends = [begin for begin, _ in places], [end for _, end in places]
+        word_spans = [word.span() for word in _WORD.finditer(text)]
+        self._begins, self._ends = [begin for begin, _ in word_spans], [end for _, end in word_spans]
 
-    def begin(self, at: int) -> int:
+    def begin(self, offset: int) -> int:
         """Return the beginning of the word around an offset; the offset itself if that is far away or in no word."""
-        i = bisect_left(self._begins, at) - 1
-        if i < 0 or at >= self._ends[i]:
-            return at
-        return self._begins[i] if self._begins[i] > at - _NEAR or at <= _NEAR else self._nearby(at)[0]
+        i = bisect_left(self._begins, offset) - 1
+        if i < 0 or offset >= self._ends[i]:
+            return offset
+        if self._begins[i] > offset - _NEARBY or offset <= _NEARBY:
+            return self._begins[i]
+        begin, _ = self._long_word_bounds(offset)
+        return begin
 
-    def end(self, at: int) -> int:
+    def end(self, offset: int) -> int:
         """Return the end of the word around an offset; the offset itself if that is far away or in no word."""
-        i = bisect_left(self._begins, at) - 1
-        if i < 0 or at >= self._ends[i]:
-            return at
-        return self._ends[i] if self._ends[i] < at + _NEAR or at + _NEAR >= len(self.text) else self._nearby(at)[1]
+        i = bisect_left(self._begins, offset) - 1
+        if i < 0 or offset >= self._ends[i]:
+            return offset
+        if self._ends[i] < offset + _NEARBY or offset + _NEARBY >= len(self.text):
+            return self._ends[i]
+        _, end = self._long_word_bounds(offset)
+        return end
 
-    def _nearby(self, at: int) -> tuple[int, int]:
-        """Return the ends of a long word, such as a list of numbers; of its part near the offset, if it has parts."""
-        first, last = max(0, at - _NEAR), min(len(self.text), at + _NEAR)
+    def _long_word_bounds(self, offset: int) -> tuple[int, int]:
+        """Return begin and end of the part of a long word, such as "1,2,3,…", that is within `_NEARBY` of an offset.
+
+        A bound that is farther away is the offset itself, and so are both if no word is around it.
+        """
+        first, last = max(0, offset - _NEARBY), min(len(self.text), offset + _NEARBY)
         for word in _WORD.finditer(self.text, first, last):
-            if word.start() < at < word.end():
-                begin = word.start() if word.start() > first or first == 0 else at
-                return begin, word.end() if word.end() < last or last == len(self.text) else at
-        return at, at
+            if word.start() < offset < word.end():
+                is_whole_begin = word.start() > first or first == 0
+                is_whole_end = word.end() < last or last == len(self.text)
+                return word.start() if is_whole_begin else offset, word.end() if is_whole_end else offset
+        return offset, offset
 
 
-def _answers(
+def _best_answers(
     words: _Words, shift: int, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Span, ...]:
-    """Return the best answer spans of a pair over its windows; positions are those in the text without its title."""
-    found: list[Candidate] = []
+    """Return the best answer spans of a pair over all its windows, best first, none inside another.
+
+    Args:
+        words: Title and text joined.
+        shift: Offset of the text there; the spans' offsets are those in the text alone.
+        windows: The pair's windows.
+        scores: For each window the logits of starts and of ends, each of shape (tokens,).
+    """
+    candidates: list[Candidate] = []
     for window, (start, end) in zip(windows, scores, strict=True):
-        found += _candidates(words, window, start, end, least=window.shift)
-    best = apart(_in_order(words, found))
+        candidates += _candidate_spans(words, window, start, end, least=window.shift)
+    best = without_overlaps(_widen_best_first(words, candidates))
     return tuple(replace(span, start=span.start - shift, end=span.end - shift) for span in best)
 
 
-def _candidates(
+def _candidate_spans(
     words: _Words, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0
 ) -> list[Candidate]:
-    """Return the likeliest spans of a window that begin at character `least` or later, not widened to whole words."""
+    """Return the likeliest spans of a window, not widened to whole words.
+
+    They combine the likeliest starts and ends; if none of these contains a word, every single token is returned.
+
+    Args:
+        words: Title and text joined.
+        window: The window.
+        start: Logits of starts, of shape (tokens,).
+        end: Logits of ends, of shape (tokens,).
+        least: Smallest offset at which a span may begin.
+    """
     import numpy as np
 
     begins, ends = np.array(window.offsets).T
@@ -342,67 +380,70 @@ def _candidates(
     # In doubles, so that a sum of two of these numbers is exact before it is rounded.
     starts, lasts = start.astype(np.float64), end.astype(np.float64)
     null = starts[0] + lasts[0]
-    i, j = (each.ravel() for each in np.meshgrid(_highest(starts, allowed), _highest(lasts, allowed), indexing="ij"))
-    short = (i <= j) & (j - i < MAX_SPAN_TOKENS)
+    best_firsts, best_lasts = _highest_positions(starts, allowed), _highest_positions(lasts, allowed)
+    first, last = (grid.ravel() for grid in np.meshgrid(best_firsts, best_lasts, indexing="ij"))
+    is_valid = (first <= last) & (last - first < MAX_SPAN_TOKENS)
 
-    def candidates(i: np.ndarray, j: np.ndarray) -> list[Candidate]:
-        """Return the spans between pairs of first and last tokens, with their scores."""
-        margins = np.round(starts[i] + lasts[j] - null, DECIMALS)
-        return list(zip(margins.tolist(), begins[i].tolist(), ends[j].tolist(), strict=True))
+    def candidates(first: np.ndarray, last: np.ndarray) -> list[Candidate]:
+        """Return the spans between pairs of first and last tokens, with their margins above "no answer here"."""
+        margins = np.round(starts[first] + lasts[last] - null, DECIMALS)
+        return list(zip(margins.tolist(), begins[first].tolist(), ends[last].tolist(), strict=True))
 
-    found = candidates(i[short], j[short])
-    return found if any(_whole_words(words, each) for each in found) else candidates(allowed, allowed)
+    spans = candidates(first[is_valid], last[is_valid])
+    has_words = any(_widen_to_words(words, span) for span in spans)
+    return spans if has_words else candidates(allowed, allowed)
 
 
-def _highest(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """Return the positions of the highest logits; of equal ones, the first."""
+def _highest_positions(logits: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return the `CANDIDATES` allowed positions with the highest logits, best first; of equal ones, the first."""
     import numpy as np
 
     return allowed[np.argsort(-np.round(logits[allowed], DECIMALS), kind="stable")[:CANDIDATES]]
 
 
-def _in_order(words: _Words, candidates: Iterable[Candidate]) -> Iterator[Span]:
+def _widen_best_first(words: _Words, candidates: Iterable[Candidate]) -> Iterator[Span]:
     """Yield candidates widened to whole words, best first; only as many are widened as the caller takes."""
     ordered = sorted(candidates, key=itemgetter(0), reverse=True)
-    for _, level in groupby(ordered, key=itemgetter(0)):
-        yield from sorted(filter(None, (_whole_words(words, each) for each in level)), key=_order)
+    for _, equal_margin in groupby(ordered, key=itemgetter(0)):
+        spans = [_widen_to_words(words, candidate) for candidate in equal_margin]
+        yield from sorted((span for span in spans if span is not None), key=_sort_key)
 
 
-def apart(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
+def without_overlaps(spans: Iterable[Span], most: int = MAX_SPANS) -> tuple[Span, ...]:
     """Return the first `most` spans, given best first, that do not overlap a better one."""
-    kept: list[Span] = []
+    selected: list[Span] = []
     for span in spans:
-        if all(span.end <= other.start or other.end <= span.start for other in kept):
-            kept.append(span)
-            if len(kept) == most:
+        if all(span.end <= other.start or other.end <= span.start for other in selected):
+            selected.append(span)
+            if len(selected) == most:
                 break
-    return tuple(kept)
+    return tuple(selected)
 
 
-def _order(span: Span) -> tuple[float, int, int]:
-    """Return the sorting key of spans: highest margin first, then by place."""
+def _sort_key(span: Span) -> tuple[float, int, int]:
+    """Return the sorting key of spans: highest margin first, then by their offsets."""
     return -span.margin, span.start, span.end
 
 
-def _whole_words(words: _Words, candidate: Candidate) -> Span | None:
+def _widen_to_words(words: _Words, candidate: Candidate) -> Span | None:
     """Return a span widened to whole words, without punctuation at its ends; None if no word is left."""
     margin, start, end = candidate
     start, end = words.begin(start), words.end(end)
-    kept = words.text[start:end]
-    start += len(kept) - len(kept.lstrip(_EDGES))
-    kept = kept.strip(_EDGES)
-    if not _LETTER.search(kept):
+    text = words.text[start:end]
+    start += len(text) - len(text.lstrip(_EDGES))
+    text = text.strip(_EDGES)
+    if not _WORD_CHARACTER.search(text):
         return None
-    return Span(start, start + len(kept), kept, margin)
+    return Span(start, start + len(text), text, margin)
 
 
 def sigmoid(logit: float) -> float:
-    """Return the probability of a logit, rounded."""
+    """Return the probability of a logit, rounded to four decimals."""
     return round(1 / (1 + math.exp(-max(-40.0, min(40.0, logit)))), 4)
 
 
 def softmax(logits: Sequence[float]) -> tuple[float, ...]:
-    """Return the probabilities of logits, rounded."""
+    """Return the probabilities of logits, which add up to 1, each rounded to four decimals."""
     top = max(logits)
     masses = [math.exp(logit - top) for logit in logits]
     return tuple(round(mass / sum(masses), 4) for mass in masses)

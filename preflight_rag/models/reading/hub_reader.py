@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 WINDOW = 384
-"""Most tokens of question and passage together; BERT's setting for SQuAD."""
+"""Maximum number of tokens of question and passage together; BERT's setting for SQuAD."""
 STRIDE = 128
 """Tokens by which two windows of a passage overlap, if the window has room for it."""
 LEAST_WINDOW = 16
@@ -43,7 +43,7 @@ TO_SAFETENSORS = (
     "from transformers import AutoModelForQuestionAnswering as M, AutoTokenizer as T; "
     "M.from_pretrained(NAME).save_pretrained(FOLDER); T.from_pretrained(NAME).save_pretrained(FOLDER)"
 )
-_EXAMPLE = "Choose a SQuAD 2.0 model, such as deepset/roberta-base-squad2, or default"
+_HEAD_HELP = "Choose a SQuAD 2.0 model, such as deepset/roberta-base-squad2, or default"
 
 
 class HubReader:
@@ -57,18 +57,18 @@ class HubReader:
         name: A model's name on the Hub, or a folder.
 
     Raises:
-        ExtractiveReaderError: It cannot be loaded, has no head for spans, or no fast tokenizer.
+        ExtractiveReaderError: The model cannot be loaded, has no head for spans, or no fast tokenizer.
     """
 
     threshold = EVEN
 
     def __init__(self, name: str) -> None:
         self.name = name
-        config, tokenizer, self._model = _loaded(name)
-        self.window = _window(name, config, tokenizer)
-        self._types = "token_type_ids" in tokenizer.model_input_names
-        self._null = tokenizer.cls_token_id
-        self._tokenizer = _cutting_tokenizer(name, tokenizer, self.window)
+        config, tokenizer, self._model = _load_model(name)
+        self.window = _token_limit(name, config, tokenizer)
+        self._takes_types = "token_type_ids" in tokenizer.model_input_names
+        self._cls_token = tokenizer.cls_token_id
+        self._tokenizer = _window_tokenizer(name, tokenizer, self.window)
 
     def read(self, pairs: Sequence[Pair]) -> list[PassageReading]:
         """Return one reading for each pair, in order.
@@ -77,21 +77,24 @@ class HubReader:
             ExtractiveReaderError: The model fails on these texts.
         """
         clean = [(encodable(question), encodable(title), encodable(text)) for question, title, text in pairs]
-        found: list[list[Window]] = [[] for _ in pairs]
+        windows_of: list[list[Window]] = [[] for _ in pairs]
         for window in windows(clean, self._tokenizer, most_question=min(MAX_QUESTION, self.window // 3)):
-            found[window.pair].append(window)
+            windows_of[window.pair].append(window)
         readings = []
-        for (_, title, text), of_pair in zip(clean, found, strict=True):
-            scores = [self._scores(window) for window in of_pair]
-            readings.append(_reading(answer_spans(title, text, of_pair, scores)))
+        for (_, title, text), pair_windows in zip(clean, windows_of, strict=True):
+            scores = [self._scores(window) for window in pair_windows]
+            readings.append(_reading_of_spans(answer_spans(title, text, pair_windows, scores)))
         return readings
 
     def _scores(self, window: Window) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores of starts and ends (tokens,); position 0 holds those of [CLS], wherever the model has it."""
+        """Run the model on a window, and return its scores of starts and of ends, each of shape (tokens,).
+
+        Position 0 has the scores of [CLS], wherever the model has that token.
+        """
         import torch
 
         feed = {"input_ids": torch.tensor([window.ids]), "attention_mask": torch.ones(1, len(window.ids)).long()}
-        if self._types:
+        if self._takes_types:
             feed["token_type_ids"] = torch.tensor([window.types])
         try:
             with torch.inference_mode():
@@ -102,18 +105,22 @@ class HubReader:
                 help="Choose another one, or default",
             ) from error
         start, end = output.start_logits[0].float().numpy(), output.end_logits[0].float().numpy()
-        null = window.ids.index(self._null) if self._null in window.ids else 0
-        start[0], end[0] = start[null], end[null]
+        cls_position = window.ids.index(self._cls_token) if self._cls_token in window.ids else 0
+        start[0], end[0] = start[cls_position], end[cls_position]
         return start, end
 
 
-def _reading(spans: tuple[Span, ...]) -> PassageReading:
-    """Return a reading; the probability of an answer follows from the best span's margin."""
+def _reading_of_spans(spans: tuple[Span, ...]) -> PassageReading:
+    """Return a passage's reading with these answer spans; the best span's margin gives the probability of an answer."""
     return PassageReading(spans, answerable=sigmoid(spans[0].margin) if spans else 0.0)
 
 
-def _loaded(name: str) -> tuple[Any, Any, Any]:
-    """Return configuration, tokenizer and network; code that comes with a model is never run."""
+def _load_model(name: str) -> tuple[Any, Any, Any]:
+    """Load a model's configuration, tokenizer and network; code that comes with a model is never run.
+
+    Raises:
+        ExtractiveReaderError: A package is not installed, or the model is missing, unsafe, or has no head for spans.
+    """
     try:
         import torch
         from transformers import AutoConfig, AutoModelForQuestionAnswering, AutoTokenizer
@@ -143,16 +150,20 @@ def _loaded(name: str) -> tuple[Any, Any, Any]:
 
 def _check_head(name: str, config: Any) -> None:
     """Raise an error if the model has no head for question answering."""
-    saved = getattr(config, "architectures", None) or []
-    if not any(architecture.endswith(HEADS) for architecture in saved):
+    architectures = getattr(config, "architectures", None) or []
+    if not any(architecture.endswith(HEADS) for architecture in architectures):
         raise ExtractiveReaderError(
-            f"{name!r} is not an extractive reader: {', '.join(saved) or 'it'} has no trained head for spans",
-            help=_EXAMPLE,
+            f"{name!r} is not an extractive reader: {', '.join(architectures) or 'it'} has no trained head for spans",
+            help=_HEAD_HELP,
         )
 
 
-def _window(name: str, config: Any, tokenizer: Any) -> int:
-    """Return the tokens that the model reads at once: the least of its positions, tokenizer's limit, and `WINDOW`."""
+def _token_limit(name: str, config: Any, tokenizer: Any) -> int:
+    """Return how many tokens the model reads at once: the least of its positions, its tokenizer's limit, and `WINDOW`.
+
+    Raises:
+        ExtractiveReaderError: They are too few for a question and a passage.
+    """
     positions = getattr(config, "max_position_embeddings", None)
     limits = [tokenizer.model_max_length, WINDOW]
     if positions and positions > 0:
@@ -163,13 +174,17 @@ def _window(name: str, config: Any, tokenizer: Any) -> int:
     return window
 
 
-def _cutting_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
-    """Return a copy of the fast tokenizer, set to split pairs into windows."""
-    found = fast_tokenizer(tokenizer)
-    if found is None:
+def _window_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
+    """Return a copy of the fast tokenizer, set to split the passage of a pair into overlapping windows.
+
+    Raises:
+        ExtractiveReaderError: There is no fast tokenizer.
+    """
+    copy = fast_tokenizer(tokenizer)
+    if copy is None:
         raise ExtractiveReaderError(
             f"The extractive reader {name!r} has no fast tokenizer, which tells where in the text a token stands",
             help="Choose a model with a tokenizer.json",
         )
-    found.enable_truncation(window, stride=min(STRIDE, window // 4), strategy="only_second")
-    return found
+    copy.enable_truncation(window, stride=min(STRIDE, window // 4), strategy="only_second")
+    return copy

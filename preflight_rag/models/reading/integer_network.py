@@ -28,17 +28,20 @@ if TYPE_CHECKING:
 FLAGS = frozenset({"avx512_vnni", "avx_vnni"})
 """Processor flags for adding up eight-bit products in hardware; other processors need several steps, and some of those
 overflow sixteen bits."""
-MOST = 0.01
+MAX_DIFFERENCE = 0.01
 """Largest difference from floats in a logit of the compared texts; 0.003 was measured."""
 _LOG = logging.getLogger(__name__)
 
 
 def integer_session(model: Path, sha256: str) -> InferenceSession | None:
-    """Return the network in integers, or None if floats are to be used; a fault is reported as a warning.
+    """Load the network in integers; None if floats are to be used.
+
+    That is so if the processor has no such instructions, or, with a warning, if the network fails or its outputs differ
+    from those of floats.
 
     Args:
         model: `reader.onnx`; the graph and the reference outputs lie beside it.
-        sha256: Its checksum, which has been verified.
+        sha256: Checksum of `reader.onnx`, which has been verified.
     """
     if not FLAGS & processor_flags():
         return None
@@ -52,11 +55,11 @@ def integer_session(model: Path, sha256: str) -> InferenceSession | None:
     except Exception as error:  # ONNX Runtime's errors have no common base class
         _LOG.warning("The reader's network in whole numbers cannot be used (%s); floats are slower", first_line(error))
         return None
-    if not differs <= MOST:  # true also for NaN
+    if not differs <= MAX_DIFFERENCE:  # true also for NaN
         _LOG.warning(
             "The reader's network in whole numbers differs (a logit by %.4f, at most %g wanted); floats are slower",
             differs,
-            MOST,
+            MAX_DIFFERENCE,
         )
         return None
     return session

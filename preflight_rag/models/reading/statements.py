@@ -16,13 +16,14 @@ from preflight_rag.text.restatements import restatement
 from preflight_rag.text.sentences import sentence_spans
 
 SHORT = 15
-"""A statement of fewer words is read with its question before it. A guess; the threshold of support was set with it."""
+"""Number of words below which a statement is read with its question before it. A guess, with which the threshold of
+support was set."""
 
 
 def check(
     reader: ExtractiveReader, question: str, stated: Sequence[Claim], passages: Mapping[int, Passage]
 ) -> list[Statement]:
-    """Return each statement checked against the passages that it cites; empty if the reader has no verdict.
+    """Check each statement against the passages that it cites; empty if the reader has no verdict.
 
     A statement is supported if one of its passages supports it, and contradicted if none does and one clearly says no.
     A statement whose passages are all missing is not judged.
@@ -36,30 +37,35 @@ def check(
     Raises:
         ExtractiveReaderError: The reader cannot be loaded.
     """
-    levels = reader_settings()
-    places = [(i, n) for i, claim in enumerate(stated) for n in claim.citations if n in passages]
-    readings = reader.read([pair(question, stated[i].text, passages[n]) for i, n in places])
+    thresholds = reader_settings()
+    citations = [(i, n) for i, claim in enumerate(stated) for n in claim.citations if n in passages]
+    readings = reader.read([pair(question, stated[i].text, passages[n]) for i, n in citations])
     by_claim: dict[int, list[PassageReading]] = {}
-    for (i, _), reading in zip(places, readings, strict=True):
+    for (i, _), reading in zip(citations, readings, strict=True):
         by_claim.setdefault(i, []).append(reading)
     if any(reading.verdict is None for reading in readings):
         return []
-    found = [judged(claim, by_claim.get(i, []), levels.supports, levels.contradicts) for i, claim in enumerate(stated)]
-    return [_as_words_say(statement, passages) for statement in found]
+    statements = []
+    for i, claim in enumerate(stated):
+        statement = judge_claim(claim, by_claim.get(i, []), thresholds.supports, thresholds.contradicts)
+        statements.append(_accept_restatement(statement, passages))
+    return statements
 
 
-def _as_words_say(statement: Statement, passages: Mapping[int, Passage]) -> Statement:
-    """Return a statement that is not supported by the reader as its words say.
+def _accept_restatement(statement: Statement, passages: Mapping[int, Passage]) -> Statement:
+    """Correct the verdict of a statement that the reader does not support if a cited passage has it in the same words.
 
-    It is supported where a passage that it cites has it in its words, and not judged where one nearly has it.
+    The statement is supported if a passage restates it completely, and not judged (None) if one nearly does. Any other
+    statement is returned unchanged.
     """
     if statement.supported is not False:
         return statement
     cited = [passages[n] for n in statement.citations if n in passages]
-    found = {restatement(statement.text, passage.title, passage.text) for passage in cited} - {None}
-    if not found:
+    restatements = {restatement(statement.text, passage.title, passage.text) for passage in cited} - {None}
+    if not restatements:
         return statement
-    return statement.model_copy(update={"supported": True if "whole" in found else None, "contradicted": False})
+    supported = True if "whole" in restatements else None
+    return statement.model_copy(update={"supported": supported, "contradicted": False})
 
 
 def uncited_statements(text: str) -> list[Statement]:
@@ -69,13 +75,14 @@ def uncited_statements(text: str) -> list[Statement]:
 
 
 def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str]:
-    """Return the reader's input for a statement and a passage."""
-    asked = f"{question} {statement}" if len(statement.split()) < SHORT else statement
-    return asked.strip(), passage.title, passage.text
+    """Return the reader's input for a statement and a passage: a short statement has its question before it."""
+    is_short = len(statement.split()) < SHORT
+    statement_to_read = f"{question} {statement}" if is_short else statement
+    return statement_to_read.strip(), passage.title, passage.text
 
 
-def judged(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
-    """Return a statement's verdict from the readings of its passages.
+def judge_claim(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
+    """Return a statement with the verdict of its passages' readings; not judged (None) if no reading has a verdict.
 
     Args:
         claim: The statement.
@@ -88,11 +95,11 @@ def judged(claim: Claim, readings: Sequence[PassageReading], threshold: float, c
         return Statement(text=claim.text, citations=claim.citations, supported=None)
     score = max(yes for yes, _, _ in verdicts)
     supported = score >= threshold
-    against = any(no >= clear for _, no, _ in verdicts)
+    is_denied = any(no >= clear for _, no, _ in verdicts)
     return Statement(
         text=claim.text,
         citations=claim.citations,
         supported=supported,
         score=score,
-        contradicted=against and not supported,
+        contradicted=is_denied and not supported,
     )

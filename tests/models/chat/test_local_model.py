@@ -152,12 +152,12 @@ def sized(**sizes):
 )
 def test_context_and_calls_at_once_are_what_memory_has_room_for(gigabytes, wanted, expected):
     available = None if gigabytes is None else int(gigabytes * (1 << 30))
-    assert local_model._sizes(sized(), wanted, available) == expected
+    assert local_model._fitting_sizes(sized(), wanted, available) == expected
 
 
 def test_too_little_memory_is_said_before_the_file_is_loaded(monkeypatch):
     monkeypatch.setattr(local_model, "available_bytes", lambda: 100 << 20)
-    monkeypatch.setattr(local_model, "_start", lambda *_: pytest.fail("it was loaded"))
+    monkeypatch.setattr(local_model, "_start_server", lambda *_: pytest.fail("it was loaded"))
     with pytest.raises(LocalModelError, match=r"needs about 0\.\d GB of memory, and 0\.1 GB are free\. Close other"):
         LocalModel.open(model_path(), context=2048)
 

@@ -61,7 +61,7 @@ async def test_a_silent_model_is_given_up_and_given_less(clock, given_up):
     """By hand: a third of 3,300 tokens in 24 s are 45 a second, and half of the 36 s that are left takes 816."""
     watch = WatchedReading(3_300, 60.0, lambda: given_up.append(True))
     clock[0] += 24
-    watch._silent()
+    watch._on_silence()
     assert given_up == [True]
     assert watch.room() == pytest.approx(816, abs=10)
 
@@ -69,7 +69,7 @@ async def test_a_silent_model_is_given_up_and_given_less(clock, given_up):
 async def test_a_model_that_has_begun_to_write_is_not_given_up(clock, given_up):
     watch = WatchedReading(3_300, 60.0, lambda: given_up.append(True))
     watch.ended()
-    watch._silent()
+    watch._on_silence()
     assert given_up == []
 
 

@@ -32,7 +32,7 @@ class Broken(fast.FastMiniLM):
 
 @pytest.mark.parametrize(("kind", "said"), [(Turned, "vectors differ"), (Broken, "cannot embed")])
 def test_one_that_differs_or_fails_is_not_taken_and_a_warning_says_so(embedder, caplog, kind, said):
-    assert fast._compared(kind(1), embedder) is embedder
+    assert fast._select_if_equal(kind(1), embedder) is embedder
     (line,) = caplog.messages
     assert said in line
     assert "\n" not in line

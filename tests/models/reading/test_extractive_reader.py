@@ -22,13 +22,13 @@ from preflight_rag.models.reading.extractive_reader import (
     CachedReader,
     ExtractiveReader,
     PassageReading,
-    apart,
     decode,
-    joined,
+    join_title_and_text,
     load_tokenizer,
     sigmoid,
     softmax,
     windows,
+    without_overlaps,
 )
 from preflight_rag.state.errors import ExtractiveReaderError
 
@@ -49,7 +49,7 @@ def marked(window, peaks):
 
 def read(text, peaks, *, title="", described=(), scores=QUIET):
     """What is decoded for a passage; `peaks` are (words, score), in the text, `described` likewise, anywhere."""
-    whole, shift = joined(title, text), len(joined(title, ""))
+    whole, shift = join_title_and_text(title, text), len(join_title_and_text(title, ""))
     found = windows([("what is it?", title, text)], TOKENS)
     answers = [(shift + text.index(at), shift + text.index(at) + len(at), score) for at, score in peaks]
     telling = [(whole.index(at), whole.index(at) + len(at), score) for at, score in described]
@@ -168,7 +168,7 @@ def test_spans_are_stretches_of_the_text_apart_and_in_order(text, title, seed):
     assert [span.margin for span in spans] == sorted((span.margin for span in spans), reverse=True)
     assert len(spans) <= MAX_SPANS
     assert bool(spans) == bool(re.search(r"\w", text))
-    assert descriptor is None or descriptor in joined(title, text)
+    assert descriptor is None or descriptor in join_title_and_text(title, text)
     assert scores.keys() == QUIET.keys()
 
 
@@ -184,7 +184,7 @@ def test_no_span_is_longer_than_the_limit(seed):
 
 def test_apart_keeps_the_better_of_two_that_overlap():
     spans, _, _ = read("A red kite flew.", [("red", 4.0), ("red kite", 3.0)])
-    assert apart([*spans, *spans]) == spans
+    assert without_overlaps([*spans, *spans]) == spans
 
 
 @pytest.mark.parametrize(("logit", "probability"), [(0, 0.5), (1e9, 1.0), (-1e9, 0.0), (1, 0.7311)])

@@ -15,7 +15,7 @@ from preflight_rag.models.reading.extractive_reader import (
     MAX_QUESTION,
     MAX_TOKENS,
     STRIDE,
-    joined,
+    join_title_and_text,
     load_tokenizer,
     padded,
     windows,
@@ -29,7 +29,7 @@ def test_question_title_and_text_stand_one_after_the_other():
     (window,) = windows([("who flew?", "The kite", "Ada flew it.")], TOKENS)
     assert TOKENS.decode(window.ids, skip_special_tokens=False) == "[CLS] who flew? [SEP] the kite ada flew it. [SEP]"
     assert window.shift == len("The kite\n")
-    assert [joined("The kite", "Ada flew it.")[a:b] for a, b in window.offsets if a < b][-4:] == [
+    assert [join_title_and_text("The kite", "Ada flew it.")[a:b] for a, b in window.offsets if a < b][-4:] == [
         "Ada", "flew", "it", ".",
     ]  # fmt: skip
     assert window.offsets[0] == (0, 0)
@@ -40,7 +40,7 @@ def test_question_title_and_text_stand_one_after_the_other():
 def test_without_a_title_the_text_begins_at_once():
     (window,) = windows([("who flew?", "", "Ada flew it.")], TOKENS)
     assert window.shift == 0
-    assert joined("", "Ada") == "Ada"
+    assert join_title_and_text("", "Ada") == "Ada"
 
 
 def test_the_windows_of_a_long_passage_overlap_and_leave_nothing_out():
@@ -48,7 +48,7 @@ def test_the_windows_of_a_long_passage_overlap_and_leave_nothing_out():
     assert all(len(window.ids) <= MAX_TOKENS for window in found)
     pieces = [[offset for offset in window.offsets if offset[0] < offset[1]] for window in found]
     covered = {place for piece in pieces for a, b in piece for place in range(a, b)}
-    assert covered == {i for i, character in enumerate(joined("A title", LONG)) if not character.isspace()}
+    assert covered == {i for i, character in enumerate(join_title_and_text("A title", LONG)) if not character.isspace()}
     assert all(before[-STRIDE:] == after[:STRIDE] for before, after in pairwise(pieces))
     assert windows([("who flew?", "A title", LONG)], TOKENS, all_windows=False) == found[:1]
 
@@ -86,4 +86,4 @@ def test_offsets_lie_in_the_passage_whatever_the_characters(question, title, tex
     clean = [part.encode("utf-8", "replace").decode("utf-8") for part in (question, title, text)]
     for window in windows([(clean[0], clean[1], clean[2])], TOKENS):
         assert len(window.ids) == len(window.types) == len(window.offsets) <= MAX_TOKENS
-        assert all(0 <= a <= b <= len(joined(clean[1], clean[2])) for a, b in window.offsets)
+        assert all(0 <= a <= b <= len(join_title_and_text(clean[1], clean[2])) for a, b in window.offsets)
