@@ -62,39 +62,48 @@ _BULLET = re.compile(rf"^{_SPACE}(?:[-*•·]|\d{{1,2}}[.)])[^\S\n]++", re.MULTI
 def render(
     *, question: str, sources: Sequence[Source], instructions: str = "", as_json: bool = False
 ) -> list[BaseMessage]:
-    """Return the messages for the model; with `as_json`, for a reply in the form of `answer_json.schema`."""
+    """Return the prompt for the answers from one group of contexts.
+
+    Args:
+        question: The question, in the plural if the contexts may be about several entities of one name.
+        sources: The contexts.
+        instructions: The operator's instructions on how to write; "" if there are none.
+        as_json: Whether to request the form of `answer_json.schema`.
+    """
     values = {"question": fences.fenced(question), "passages": fences.passages(sources)}
     user = USER.format(**values) + (f"\n\n{answer_json.ASK}" if as_json else "")
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(user)]
 
 
 def render_plural(*, question: str) -> list[BaseMessage]:
-    """Return the messages that ask the model to put the question in the plural."""
+    """Return the prompt for the question in the plural."""
     return [SystemMessage(PLURAL_SYSTEM), HumanMessage(PLURAL_USER.format(question=fences.fenced(question)))]
 
 
 def reply_tokens(contexts: int) -> int:
-    """Return the token limit for the answers and quotes of all contexts."""
+    """Return the token limit of the answers with quotes of this number of contexts."""
     return ANSWER_TOKENS + QUOTE_TOKENS * contexts
 
 
 def plural_tokens(question: str) -> int:
-    """Return the token limit for the question in the plural."""
+    """Return the token limit of the reply with the question in the plural."""
     return tokens_of(question)
 
 
 def parse_plural(reply: str) -> str | None:
-    """Return the question in a reply, without its label or quotation marks.
+    """Return the question in a reply, without its label and quotation marks.
 
-    None if the reply has none, or more than one line.
+    None if the reply has no question, or more than one line.
     """
     lines = [line.strip() for line in clean(reply).splitlines() if line.strip()]
-    asked = re.sub(r"^question\s*:\s*", "", lines[0], flags=re.IGNORECASE).strip(" \"'“”*") if len(lines) == 1 else ""
-    return asked if asked.endswith("?") else None
+    if len(lines) != 1:
+        return None
+    question = re.sub(r"^question\s*:\s*", "", lines[0], flags=re.IGNORECASE).strip(" \"'“”*")
+    return question if question.endswith("?") else None
 
 
 def parse(reply: str) -> Draft:
-    """Parse the answers, one on each line, without headings and list marks, and their quotes."""
+    """Parse a reply into a draft: one answer on each line, without headings and list marks, and the quotes."""
     draft = parse_draft(statements_as_text(clean(reply), "\n"))
     text = _BULLET.sub("", _LABEL.sub("", draft.text)).strip()
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -41,7 +41,15 @@ def render(
     instructions: str = "",
     as_json: bool = False,
 ) -> list[BaseMessage]:
-    """Return the messages for the model; with `as_json`, for a reply in the form of `answer_json.schema`."""
+    """Return the prompt for an answer from all sources.
+
+    Args:
+        question: The question.
+        sources: The passages.
+        options: Answers of which one is right; empty for an open question.
+        instructions: The operator's instructions on how to write; "" if there are none.
+        as_json: Whether to request the form of `answer_json.schema`.
+    """
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
@@ -52,10 +60,10 @@ def render(
 
 
 def reply_tokens(passages: int) -> int:
-    """Return the token limit for the answer and the quotes of all passages."""
+    """Return the token limit of an answer with quotes of this number of passages."""
     return ANSWER_TOKENS + QUOTE_TOKENS * passages
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
-    """Parse the answer with its quotes."""
+    """Parse a reply into an answer with its quotes, and its choice among the options; see `parse_draft`."""
     return parse_draft(reply, options)

@@ -27,18 +27,18 @@ USER = """\
 The new summary:"""
 
 REPLY_TOKENS = 1_024
-"""Most tokens of the reply: enough for 200 words in any language."""
+"""Token limit of the reply: enough for 200 words in any language."""
 LONGEST_REPLY = 4_000
-"""Most characters of a summary; a guess, above three times the 200 words requested."""
+"""Maximum number of characters of a usable summary; a guess, above three times the 200 words requested."""
 
 
 def render(*, summary: str, messages: Sequence[Message]) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the prompt for a summary of the messages together with the summary of earlier ones ("" if none)."""
     values = {"summary": fences.fenced(summary) or "(none)", "history": fences.conversation(messages)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
 def parse(reply: str) -> str | None:
-    """Return the summary on one line or several; None if it is longer than a summary may be."""
+    """Return the summary in a reply; None if it is empty, or longer than a summary may be."""
     text = clean(reply).strip()
     return text if 0 < len(text) <= LONGEST_REPLY else None

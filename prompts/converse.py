@@ -40,7 +40,14 @@ Your reply:"""
 def render(
     *, message: str, history: Sequence[Message], sources: Sequence[Source], instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the prompt for a reply to a message that is not about the documents.
+
+    Args:
+        message: The person's last message.
+        history: The messages before it, oldest first.
+        sources: The sources of the last answer, which the reply may cite.
+        instructions: The operator's instructions on how to write; "" if there are none.
+    """
     values = {
         "history": fences.conversation(history) or "(nothing yet)",
         "sources": fences.passages(sources) if sources else "(none)",
@@ -55,7 +62,7 @@ def reply_tokens() -> int:
 
 
 def parse(reply: str) -> Draft:
-    """Return the reply with its citations of the last answer's sources."""
+    """Parse a reply: its text, with citation marks, without a label such as "Your reply:", and its quotes."""
     text, quotes = split_quotes(clean(reply))
     text = re.sub(r"^\s*(?:assistant|your reply|reply)\s*:\s*", "", text, count=1, flags=re.IGNORECASE)
     return Draft(separate_marks(text).strip(), quotes)

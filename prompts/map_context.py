@@ -52,11 +52,11 @@ AS_JSON = """\
 Write this as one JSON object: "facts" has the statements, each with the number of its passage, and "answer" what these
 passages by themselves answer, or null. When none of them helps, "facts" is empty."""
 FACT_CHARS = 400
-"""Most characters of a statement in JSON: two sentences. A guess."""
+"""Maximum number of characters of a statement in JSON: two sentences. A guess."""
 
 
 def schema(passages: Sequence[int]) -> dict[str, Any]:
-    """Return the JSON schema of a reply; only passages of these numbers can be named."""
+    """Return the JSON schema of a reply about the passages with these numbers."""
     fact = object_schema(
         statement={"type": "string", "maxLength": FACT_CHARS}, passage={"type": "integer", "enum": list(passages)}
     )
@@ -67,23 +67,41 @@ def schema(passages: Sequence[int]) -> dict[str, Any]:
 def render(
     *, question: str, sources: Sequence[Source], options: Sequence[str] = (), as_json: bool = False
 ) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the prompt for the facts in some sources that help to answer a question.
+
+    Args:
+        question: The question.
+        sources: The passages of one partition.
+        options: Answers of which one is right; empty for an open question.
+        as_json: Whether to request the form of `schema`.
+    """
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
-        "options": fences.listed(options),
+        "options": fences.lettered_options(options),
     }
     user = USER.format(**values)
     return [SystemMessage(SYSTEM), HumanMessage(f"{user}\n\n{AS_JSON}" if as_json else user)]
 
 
 def reply_tokens(passages: int) -> int:
-    """Return the token limit for a few facts of each passage and the answer from them."""
+    """Return the token limit of a reply with a few facts of each passage, and the answer from them.
+
+    Args:
+        passages: Number of passages in the prompt.
+    """
     return FACT_TOKENS * passages + LINE_TOKENS
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Extract:
-    """Parse the extract; empty if the reply says that there is nothing."""
+    """Parse a reply into an extract: statements with their marks, quotes, and the partition's own answer.
+
+    The extract's text is empty if the reply says that no passage helps; it is the answer if there is no statement.
+
+    Args:
+        reply: The model's text, also as JSON.
+        options: The options of the prompt, of which the answer has to be one.
+    """
     statements, answer = split_answer(_as_lines(clean(reply)), options)
     text, quotes = split_quotes(statements)
     if says(NO_INFORMATION, text) or not (text.strip() or answer):
@@ -92,18 +110,19 @@ def parse(reply: str, options: Sequence[str] = ()) -> Extract:
 
 
 def _as_lines(reply: str) -> str:
-    """Return a JSON reply, complete or cut off, in the line form; any other reply unchanged."""
+    """Convert a JSON reply, complete or cut off, to the line form; any other reply is returned unchanged."""
     if not reply.lstrip().startswith("{"):
         return reply
-    lines, answers, is_ours = [], [], False
+    lines, answers, follows_schema = [], [], False
     for value in json_values(reply):
-        is_ours = is_ours or (isinstance(value, dict) and ("facts" in value or "statement" in value))
+        follows_schema = follows_schema or (isinstance(value, dict) and ("facts" in value or "statement" in value))
         for fact in _facts(value):
             statement = " ".join(str(fact["statement"]).split()).rstrip(" .")
             lines.append(f"{statement} [{fact['passage']}].")
         if isinstance(value, dict) and isinstance(value.get("answer"), str):
             answers.append(" ".join(value["answer"].split()))
-    if not is_ours and not reply.lstrip().startswith('{"facts"'):
+    # A reply that was cut off before its first fact has no complete value.
+    if not follows_schema and not reply.lstrip().startswith('{"facts"'):
         return reply
     if not lines and not answers:
         return NO_INFORMATION
@@ -111,7 +130,10 @@ def _as_lines(reply: str) -> str:
 
 
 def _facts(value: Any) -> list[dict[str, Any]]:
-    """Return the statements in decoded JSON that name a passage by its number."""
-    found = value.get("facts", [value]) if isinstance(value, dict) else []
-    facts = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-    return [each for each in facts if each.get("statement") and isinstance(each.get("passage"), int)]
+    """Return the facts in decoded JSON, which is a whole reply or a single fact.
+
+    Items without a statement, or without the number of its passage, are left out.
+    """
+    items = value.get("facts", [value]) if isinstance(value, dict) else []
+    facts = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+    return [fact for fact in facts if fact.get("statement") and isinstance(fact.get("passage"), int)]

@@ -34,7 +34,14 @@ Question: {question}{options}"""
 def render(
     *, question: str, extracts: Sequence[Extract], options: Sequence[str] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the prompt for one answer from the partitions' extracts.
+
+    Args:
+        question: The question.
+        extracts: The extracts.
+        options: Answers of which one is right; empty for an open question.
+        instructions: The operator's instructions on how to write; "" if there are none.
+    """
     values = {
         "question": fences.fenced(question),
         "extracts": fences.extracts(extracts),
@@ -49,11 +56,11 @@ def reply_tokens() -> int:
 
 
 def parse(reply: str, options: Sequence[str] = ()) -> Draft:
-    """Parse the answer."""
-    return settled(parse_draft(reply, options))
+    """Parse a reply into an answer; a `DISPUTED: ` line is removed from its text, and sets `disputed`."""
+    return extract_dispute(parse_draft(reply, options))
 
 
-def settled(draft: Draft) -> Draft:
-    """Return the draft without its `DISPUTED: ` line, whose content is stored in `disputed`."""
+def extract_dispute(draft: Draft) -> Draft:
+    """Return the draft without its `DISPUTED: ` line; `disputed` is true if that line names a dispute."""
     text, disputed = split_dispute(draft.text)
     return replace(draft, text=text.strip() or draft.text, disputed=disputed)

@@ -101,9 +101,9 @@ AS_JSON = """\
 Write this as one JSON object: "notes" has for each context its number, entity, descriptor and answer, "relations" for
 each context but the first its number and its relation. Null stands for what a context does not say."""
 
-NAMES = ["Distracting", "Counterfactual", "Duplicated", "Ambiguous", "None", "Irrelevant"]
+RELATION_NAMES = ["Distracting", "Counterfactual", "Duplicated", "Ambiguous", "None", "Irrelevant"]
 NOTE_CHARS = 120
-"""Most characters of a value in JSON: a few words. A guess."""
+"""Maximum number of characters of a value in JSON: a few words. A guess."""
 KINDS: dict[str, RelationKind | None] = {
     "distracting": "distracting",
     "distraction": "distracting",
@@ -126,16 +126,19 @@ KINDS: dict[str, RelationKind | None] = {
     "unrelated": "none",
     "irrelevant": None,
 }
-"""Spellings of the relations; None means that the context has no answer."""
-_CLOSEST = 0.8
+"""The relation that each spelling means; None for a context without an answer."""
+_LEAST_SIMILARITY = 0.8
 """Least similarity (difflib) of a word that counts as a misspelt relation: "counterfactal" does, "counter" does not."""
-_LONGEST_WORDS = 12
-"""Most words of a line without a reference that may name a relation; a guess: longer ones are prose."""
+_MAX_WORDS = 12
+"""Maximum number of words of a line without a reference to a context that names a relation; a guess: longer ones are
+prose."""
+_MAX_RANGE = 200
+"""Number of contexts from which on a range such as "2-950" in a reply is not taken as one; a guess."""
 _CONTEXTS = r"\b(?:contexts?|kontexte?|ctx|passages?|documents?|docs?|c)"
 _NUMBER = r"\s*+(?:no\.?|nr\.?|number)?[\s#_:(\[-]*+\d{1,3}\b[)\]]?"
-_MORE = r"(?:(?:contexts?|kontexte?|ctx|c)[\s#_]*)?\d{1,3}\b(?![.,%]?\d)"
+_FURTHER_NUMBER = r"(?:(?:contexts?|kontexte?|ctx|c)[\s#_]*)?\d{1,3}\b(?![.,%]?\d)"
 _REFERENCE = re.compile(
-    rf"{_CONTEXTS}{_NUMBER}(?:\s*(?:,|;|&|\+|/|\band\b|\bund\b)\s*{_MORE}|\s*[-–]\s*\d{{1,3}}\b(?![.,%]?\d))*",
+    rf"{_CONTEXTS}{_NUMBER}(?:\s*(?:,|;|&|\+|/|\band\b|\bund\b)\s*{_FURTHER_NUMBER}|\s*[-–]\s*\d{{1,3}}\b(?![.,%]?\d))*",
     re.IGNORECASE,
 )
 _LEADING = re.compile(r"^[\s>*_#`•·-]*(?:\(?(\d{1,3})\)?\s*[.):\]–-]+\s*|\[(\d{1,3})\]\s*[-:–—]?\s*)?")
@@ -143,7 +146,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _NOT = re.compile(
     r"\b(?:not|never|isn['’]t|nor|neither|without|rather than|instead of)\s+(?:an?\s+|the\s+)?[\w-]+", re.IGNORECASE
 )
-_NULL = frozenset(
+_NULL_WORDS = frozenset(
     {"", "-", "–", "—", "none", "null", "nil", "n/a", "na", "unknown", "unspecified", "not given", "not specified"}
     | {"not mentioned", "not stated", "no descriptor", "no answer", "no entity", "none given", "?", "keine", "aucun"}
 )
@@ -164,7 +167,7 @@ def schema(contexts: int) -> dict[str, Any]:
     }
     relation = {
         "context": {"type": "integer", "enum": list(range(2, contexts + 1))},
-        "relation": {"type": "string", "enum": NAMES},
+        "relation": {"type": "string", "enum": RELATION_NAMES},
     }
     return object_schema(
         notes={"type": "array", "items": object_schema(**note), "minItems": contexts, "maxItems": contexts},
@@ -180,17 +183,17 @@ def schema(contexts: int) -> dict[str, Any]:
 def render(
     *, question: str, contexts: Sequence[Source], printed: bool = False, as_json: bool = False
 ) -> list[BaseMessage]:
-    """Return the messages for the model; the first context is the pivot.
+    """Return the prompt for the relations of the first context, the pivot, to the others.
 
     Args:
         question: The question.
         contexts: The contexts to relate.
-        printed: Use the prompt of COrg's Figure 9, which requests only relations.
-        as_json: Request the form of `schema`.
+        printed: Whether to use the prompt of COrg's Figure 9, which requests only relations.
+        as_json: Whether to request the form of `schema`.
     """
     values = {
         "question": fences.fenced(question),
-        "contexts": "\n\n".join(_block(i, source) for i, source in enumerate(contexts, 1)),
+        "contexts": "\n\n".join(_context_block(i, source) for i, source in enumerate(contexts, 1)),
     }
     if printed:
         return [SystemMessage(PRINTED), HumanMessage(PRINTED_USER.format(**values))]
@@ -198,17 +201,22 @@ def render(
     return [SystemMessage(SYSTEM), HumanMessage(f"{user}\n\n{AS_JSON}" if as_json else user)]
 
 
-def _block(number: int, source: Source) -> str:
-    """Return a context as prompt lines; its text is on one line, so that it cannot imitate another context."""
+def _context_block(number: int, source: Source) -> str:
+    """Return a context as lines of a prompt; its text is on one line, so that it cannot imitate another context."""
     title, text = (" ".join(fences.material(part).split()) for part in (source.title, source.text))
     date = f"\nDate: {' '.join(fences.fenced(source.date).split())}" if source.date else ""
     return f"Context{number}\nTitle: {title or 'none'}{date}\nText: {text}"
 
 
 def repair(missing: Sequence[int], *, printed: bool = False) -> str:
-    """Return the request to repair a reply; after Figure 9's prompt, it lists only its five relations."""
-    offered = [name for name in NAMES if not (printed and name == "Irrelevant")]
-    return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing), relations=", ".join(offered))
+    """Return the request for the relations that a reply has left out.
+
+    Args:
+        missing: The numbers of the contexts without a relation.
+        printed: Whether the prompt was that of Figure 9, which has no relation "Irrelevant".
+    """
+    relations = [name for name in RELATION_NAMES if not (printed and name == "Irrelevant")]
+    return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing), relations=", ".join(relations))
 
 
 def reply_tokens(contexts: int) -> int:
@@ -217,12 +225,12 @@ def reply_tokens(contexts: int) -> int:
 
 
 def repair_tokens(missing: Sequence[int]) -> int:
-    """Return the token limit of the reply about the missing contexts."""
+    """Return the token limit of the reply with the relations of the missing contexts."""
     return RELATION_TOKENS * len(missing) + LINE_TOKENS
 
 
 def parse(reply: str, count: int) -> RelationReply:
-    """Parse a reply: relations to Context1, and notes, by the numbers of the prompt.
+    """Parse a reply, as JSON or as lines: relations to Context1, and notes, by the numbers of the prompt.
 
     A context called irrelevant has the relation `none` and a note without answer.
 
@@ -231,203 +239,267 @@ def parse(reply: str, count: int) -> RelationReply:
         count: Number of contexts in the prompt, including the pivot; other numbers are ignored.
     """
     text = clean(reply)
-    into = RelationReply()
-    if not _read_json(text, count, into):
-        _read_lines(text.splitlines(), count, into)
-    return into
+    result = RelationReply()
+    if not _read_json(text, count, result):
+        _read_lines(text.splitlines(), count, result)
+    return result
 
 
-def _read_lines(lines: Sequence[str], count: int, into: RelationReply) -> None:
-    """Read a reply of free text, line by line, into notes and relations."""
+def _read_lines(lines: Sequence[str], count: int, result: RelationReply) -> None:
+    """Read a reply of free text, line by line, and store its notes and relations in `result`.
+
+    A relation belongs to the context that its line refers to, else to the last reference above ("Context2:" as a
+    heading), else, if no line refers to a context, to the contexts in order.
+    """
     heading: list[int] = []
-    bare: list[tuple[int | None, str]] = []
+    unreferenced: list[tuple[int | None, str]] = []  # the line's own number, and the relation
     for line in lines:
-        plain = _MARKUP.sub("", line).replace("=>", "-").replace("->", "-").strip()
-        if not re.search(r"\w", plain):
+        text = _MARKUP.sub("", line).replace("=>", "-").replace("->", "-").strip()
+        if not re.search(r"\w", text):
             continue
-        numbers, rest = _reference(plain, count)
-        if numbers is None:
-            kind_of_line = _kind(plain.rpartition(":")[2] if heading else plain, strict=not heading)
-            if heading and kind_of_line:
-                _set_kind(into, heading, kind_of_line)
-            elif kind_of_line:
-                lead = _LEADING.match(plain)
-                number = next((int(n) for n in (lead.groups() if lead else ()) if n), None)
-                bare.append((number, kind_of_line))
+        numbers, entry = _parse_reference(text, count)
+        if numbers is not None:
+            heading = numbers
+            _read_entry(result, numbers, entry)
             continue
-        heading = numbers
-        _read_entry(into, numbers, rest)
-    if not into.kinds:
-        _set_kinds_in_order(into, bare, count)
+        relation = _relation_in(text.rpartition(":")[2] if heading else text, strict=not heading)
+        if heading and relation:
+            _store_relation(result, heading, relation)
+        elif relation:
+            unreferenced.append((_leading_number(text), relation))
+    if not result.kinds:
+        _store_relations_in_order(result, unreferenced, count)
 
 
-def _reference(line: str, count: int) -> tuple[list[int] | None, str]:
-    """Return the contexts that a line refers to, without the pivot unless it is alone, and the rest of the line."""
-    found = _REFERENCE.search(line)
-    if found is None:
+def _leading_number(line: str) -> int | None:
+    """Return the number at the beginning of a line, as in "2. Duplicated" or "[2] - None"; None if there is none."""
+    match = _LEADING.match(line)
+    groups = match.groups() if match else ()
+    return next((int(number) for number in groups if number), None)
+
+
+def _parse_reference(line: str, count: int) -> tuple[list[int] | None, str]:
+    """Return the numbers of the contexts that a line refers to, and the text after the reference.
+
+    The pivot is left out if the line refers to others, too: for "Context1 - Context2: None" they are [2]. They are None
+    if the line refers to no context, and empty if it relates two contexts that are both not the pivot.
+    """
+    reference = _REFERENCE.search(line)
+    if reference is None:
         return None, line
-    rest = line[found.end() :]
-    numbers = _numbers(found.group())
-    again = re.match(r"[\s\"',|]*(?:vs\.?|and|with|to|&|-|–|—|/|,|<-|↔|→|:)[\s\"',|]*", rest)
-    other = _REFERENCE.match(rest[again.end() :]) if again else None
-    if again and other:
-        second = _numbers(other.group())
-        rest = rest[again.end() + other.end() :]
-        if 1 not in numbers and 1 not in second and again.group().strip() not in (",", "&", "and"):
-            return [], rest
-        numbers += second
+    text_after = line[reference.end() :]
+    numbers = _numbers_in(reference.group())
+    link = re.match(r"[\s\"',|]*(?:vs\.?|and|with|to|&|-|–|—|/|,|<-|↔|→|:)[\s\"',|]*", text_after)
+    second_reference = _REFERENCE.match(text_after[link.end() :]) if link else None
+    if link and second_reference:
+        second_numbers = _numbers_in(second_reference.group())
+        text_after = text_after[link.end() + second_reference.end() :]
+        is_enumeration = link.group().strip() in (",", "&", "and")
+        if 1 not in numbers and 1 not in second_numbers and not is_enumeration:
+            return [], text_after
+        numbers += second_numbers
     if len(numbers) > 1:
         numbers = [n for n in numbers if n != 1]
-    return [n for n in numbers if 1 <= n <= count], rest
+    return [n for n in numbers if 1 <= n <= count], text_after
 
 
-def _numbers(reference: str) -> list[int]:
-    """Return the numbers that a reference names, e.g. 2, 3 and 4 for "2-4"."""
-    found: list[int] = []
+def _numbers_in(reference: str) -> list[int]:
+    """Return the numbers that a reference names, e.g. 2, 3 and 4 for "2-4"; only the ends of an implausible range."""
+    numbers: list[int] = []
     for match in re.finditer(r"(\d{1,3})(?:\s*[-–]\s*(\d{1,3}))?", reference):
         first, last = int(match[1]), int(match[2] or match[1])
-        found += range(first, last + 1) if 0 <= last - first < 200 else [first, last]
-    return found
+        is_range = 0 <= last - first < _MAX_RANGE
+        numbers += range(first, last + 1) if is_range else [first, last]
+    return numbers
 
 
-def _read_entry(into: RelationReply, numbers: Sequence[int], rest: str) -> None:
-    """Parse the text after a reference: a relation, a note, or both."""
-    cells = [cell.strip(" \t:;,\"'–—-") for cell in _cells(rest)]
+def _read_entry(result: RelationReply, numbers: Sequence[int], entry: str) -> None:
+    """Parse the text after a reference, which is a relation, a note (three cells), or both, and store it in `result`.
+
+    For example "Counterfactual", "Broken Bow | Oklahoma | 4,120", or "Distracting | Broken Bow | Oklahoma | 4,120".
+    """
+    cells = [cell.strip(" \t:;,\"'–—-") for cell in _split_cells(entry)]
     while cells and not cells[0]:
         cells.pop(0)
     while len(cells) > 3 and not cells[-1]:
         cells.pop()
-    kind = _kind(cells[0], strict=len(cells) > 1) if cells else None
-    if kind and len(cells) != 3:
-        _set_kind(into, [n for n in numbers if n != 1 or kind == "irrelevant"], kind)
+    relation = _relation_in(cells[0], strict=len(cells) > 1) if cells else None
+    if relation and len(cells) != 3:
+        _store_relation(result, [n for n in numbers if n != 1 or relation == "irrelevant"], relation)
         cells = cells[1:]
-    elif kind and _exact(cells[0]):
-        _set_kind(into, [n for n in numbers if n != 1], kind)
+    elif relation and _exact_relation(cells[0]):
+        _store_relation(result, [n for n in numbers if n != 1], relation)
         return
     if len(cells) >= 3 and len(numbers) == 1:
-        _note(into, numbers[0], cells[0], cells[1], " | ".join(cells[2:]))
+        _store_note(result, numbers[0], cells[0], cells[1], " | ".join(cells[2:]))
 
 
-def _cells(rest: str) -> list[str]:
-    """Return the fields of a line: separated by bars, or each with its name."""
-    if "|" in rest:
-        return rest.split("|")
-    parts = re.split(r"[;,]\s*(?=(?:entity|name|descriptor|description|answer|short answer)\s*[:=])", rest, flags=re.I)
-    return parts if len(parts) > 2 else [rest]
+def _split_cells(entry: str) -> list[str]:
+    """Split an entry at its bars, or before the names of its fields, as in "entity: …; descriptor: …; answer: …".
+
+    An entry without bars and with fewer than three fields is a single cell.
+    """
+    if "|" in entry:
+        return entry.split("|")
+    parts = re.split(r"[;,]\s*(?=(?:entity|name|descriptor|description|answer|short answer)\s*[:=])", entry, flags=re.I)
+    return parts if len(parts) > 2 else [entry]
 
 
-def _note(into: RelationReply, number: int, entity: str, descriptor: str, answer: str) -> None:
-    """Store the note that a reply makes on a context."""
-    name, described, stated = (_value(cell) for cell in (entity, descriptor, answer))
-    into.notes[number] = ContextNote(number, name or "", described, stated)
+def _store_note(result: RelationReply, number: int, entity: str, descriptor: str, answer: str) -> None:
+    """Store a reply's note on the context with this number in `result`; fields such as "Null" become None."""
+    result.notes[number] = ContextNote(
+        number, _field_value(entity) or "", _field_value(descriptor), _field_value(answer)
+    )
 
 
-def _value(cell: str) -> str | None:
-    """Return a field's value without its name and quotation marks; None for words such as "none"."""
+def _field_value(cell: str) -> str | None:
+    """Return the value of a note's field without its name and quotation marks; None for words such as "null"."""
     value = _FIELD.sub("", cell.strip()).strip().strip("\"'“”*`").strip()
-    return None if value.casefold().strip(" .()") in _NULL else value
+    return None if value.casefold().strip(" .()") in _NULL_WORDS else value
 
 
-def _set_kind(into: RelationReply, numbers: Sequence[int], kind: str) -> None:
-    """Store a kind of relation for contexts; irrelevant ones lose their answer."""
+def _store_relation(result: RelationReply, numbers: Sequence[int], relation: str) -> None:
+    """Store in `result` that the contexts with these numbers have a relation to the pivot.
+
+    Irrelevant contexts get the relation `none`, and a note without answer; the pivot has no relation.
+    """
     for n in numbers:
-        if kind == "irrelevant":
-            into.notes[n] = ContextNote(n, into.notes[n].entity if n in into.notes else "", None, None)
+        if relation == "irrelevant":
+            entity = result.notes[n].entity if n in result.notes else ""
+            result.notes[n] = ContextNote(n, entity, None, None)
         if n != 1:
-            into.kinds[n] = "none" if kind == "irrelevant" else kind  # type: ignore[assignment]
+            result.kinds[n] = "none" if relation == "irrelevant" else relation  # type: ignore[assignment]
 
 
-def _set_kinds_in_order(into: RelationReply, bare: Sequence[tuple[int | None, str]], count: int) -> None:
-    """Assign relations without a reference in order: numbered from 2 as the contexts, or one for each other context."""
-    numbers = [number for number, _ in bare]
-    if bare and all(number is not None for number in numbers) and min(n or 0 for n in numbers) >= 2:
-        for number, kind in bare:
-            _set_kind(into, [n for n in (number,) if n is not None and n <= count], kind)
-    elif len(bare) == count - 1:
-        for number, (_, kind) in enumerate(bare, 2):
-            _set_kind(into, [number], kind)
+def _store_relations_in_order(result: RelationReply, relations: Sequence[tuple[int | None, str]], count: int) -> None:
+    """Store relations from lines without a reference to a context, if it is clear which contexts they belong to.
+
+    They are numbered from 2 as the contexts are, or there is exactly one for each context but the first.
+
+    Args:
+        result: The reply to fill.
+        relations: The number at the beginning of each line, or None, and its relation.
+        count: Number of contexts, including the pivot.
+    """
+    numbers = [number for number, _ in relations]
+    are_numbered = all(number is not None and number >= 2 for number in numbers)
+    if relations and are_numbered:
+        for number, relation in relations:
+            if number is not None and number <= count:
+                _store_relation(result, [number], relation)
+    elif len(relations) == count - 1:
+        for number, (_, relation) in enumerate(relations, 2):
+            _store_relation(result, [number], relation)
 
 
-def _kind(text: str, *, strict: bool = False) -> str | None:
-    """Return the relation that a short text names: by its first word, else the only relation in it.
+def _relation_in(text: str, *, strict: bool = False) -> str | None:
+    """Return the relation that a short text names, e.g. "counterfactual" for "is contradictory".
+
+    It is the relation of the first word, also if that is misspelt, or else the only relation in the text. None if the
+    text names no relation, several, or alternatives ("Duplicated or None"). Negated relations do not count.
 
     Args:
         text: The text after a reference.
-        strict: Whether the relation must be the text's first word or be among a few words.
+        strict: Whether a text of more than `_MAX_WORDS` words names none.
     """
-    for phrase, meant in (("no relation", "none"), ("not related", "none"), ("not relevant", "irrelevant")):
+    for phrase, relation in (("no relation", "none"), ("not related", "none"), ("not relevant", "irrelevant")):
         if re.match(rf"\W*(?:is\s+)?{phrase}\b", text, re.IGNORECASE):
-            return meant
+            return relation
     positive = re.sub(r"\bcounter[\s-]+factual", "counterfactual", _NOT.sub(" ", text), flags=re.IGNORECASE)
-    found = [word.casefold() for word in _WORD.findall(positive)]
-    while found and found[0] in ("is", "relation", "relationship", "a", "an", "the", "are", "be", "type", "kind"):
-        found.pop(0)
-    if strict and len(found) > _LONGEST_WORDS:
+    words = [word.casefold() for word in _WORD.findall(positive)]
+    while words and words[0] in ("is", "relation", "relationship", "a", "an", "the", "are", "be", "type", "kind"):
+        words.pop(0)
+    if strict and len(words) > _MAX_WORDS:
         return None
-    if found and (first := _one_kind(found[0])):
-        named = {kind for word in found[1:3] if word not in ("none",) and (kind := _exact(word))} - {first}
-        return first if not (named and re.search(r"\b(?:or|oder|ou|/)\b|/", positive[:50])) else None
-    named = {kind for word in found if word != "none" and (kind := _exact(word))}
+    if words and (first := _closest_relation(words[0])):
+        has_alternative = bool(_relations_among(words[1:3]) - {first})
+        is_choice = has_alternative and re.search(r"\b(?:or|oder|ou|/)\b|/", positive[:50])
+        return None if is_choice else first
+    named = _relations_among(words)
     return named.pop() if len(named) == 1 else None
 
 
-def _exact(word: str) -> str | None:
-    """Return the relation that a word stands for; None if it is no such word."""
+def _relations_among(words: Sequence[str]) -> set[str]:
+    """Return the relations that some words stand for; "none" does not count, since it is an everyday word."""
+    return {relation for word in words if word != "none" and (relation := _exact_relation(word))}
+
+
+def _exact_relation(word: str) -> str | None:
+    """Return the relation that a word stands for, or "irrelevant"; None if it is no such word."""
     word = word.casefold().strip(" .")
     return (KINDS[word] or "irrelevant") if word in KINDS else None
 
 
-def _one_kind(word: str) -> str | None:
-    """Return the relation that a word stands for, a misspelt one included."""
-    close = get_close_matches(word, KINDS, n=1, cutoff=_CLOSEST) if len(word) > 5 else []
-    return _exact(word) or (_exact(close[0]) if close else None)
+def _closest_relation(word: str) -> str | None:
+    """Return the relation that a word stands for, also if it is misspelt; None if it is like no such word."""
+    close = get_close_matches(word, KINDS, n=1, cutoff=_LEAST_SIMILARITY) if len(word) > 5 else []
+    return _exact_relation(word) or (_exact_relation(close[0]) if close else None)
 
 
-def _read_json(text: str, count: int, into: RelationReply) -> bool:
-    """Parse the JSON in a reply; return False if it contains none about contexts."""
+def _read_json(text: str, count: int, result: RelationReply) -> bool:
+    """Parse the JSON in a reply into `result`; return whether it has a relation or a note."""
     for value in json_values(text):
-        _read_value(value, None, count, into)
-    return bool(into.kinds or into.notes)
+        _read_value(value, None, count, result)
+    return bool(result.kinds or result.notes)
 
 
-def _read_value(value: Any, key: str | None, count: int, into: RelationReply) -> None:
-    """Walk through decoded JSON: `{"Context2": "Counterfactual"}`, `{"context": 2, "relation": "…", "answer": …}`."""
-    numbers = _numbered(key, count)
+def _read_value(value: Any, key: str | None, count: int, result: RelationReply) -> None:
+    """Walk through decoded JSON, and store its notes and relations in `result`.
+
+    Forms are `{"Context2": "Counterfactual"}` and `{"context": 2, "relation": "…", "answer": …}`, at any depth.
+
+    Args:
+        value: The value.
+        key: The key of the value in its object; None in a list.
+        count: Number of contexts, including the pivot.
+        result: The reply to fill.
+    """
+    numbers = _context_number(key, count)
     if isinstance(value, list):
         for item in value:
-            _read_value(item, None, count, into)
+            _read_value(item, None, count, result)
     elif isinstance(value, dict):
-        named = {str(name).casefold(): item for name, item in value.items()}
-        own = numbers or next((found for n in _KEYS if (found := _numbered(named.get(n), count))), [])
-        if own:
-            _read_record(into, own, named)
+        record = {str(name).casefold(): item for name, item in value.items()}
+        numbers = numbers or _record_number(record, count)
+        if numbers:
+            _read_record(result, numbers, record)
         else:
             for name, item in value.items():
-                _read_value(item, str(name), count, into)
+                _read_value(item, str(name), count, result)
     elif numbers and isinstance(value, str):
-        _read_entry(into, numbers, value)
+        _read_entry(result, numbers, value)
 
 
-_KEYS = ("context", "id", "number", "n", "index", "name", "context_id", "contexts", "target", "to")
+def _record_number(record: dict[str, Any], count: int) -> list[int]:
+    """Return the number of the context that a JSON object is about, from the first key that has one; empty if none."""
+    for key in _NUMBER_KEYS:
+        if numbers := _context_number(record.get(key), count):
+            return numbers
+    return []
 
 
-def _read_record(into: RelationReply, numbers: Sequence[int], named: dict[str, Any]) -> None:
-    """Read one record of a JSON reply into notes and relations."""
-    named_kinds = [named[name] for name in ("relation", "relationship", "type", "kind", "label") if name in named]
-    kind = _kind(str(named_kinds[0])) if named_kinds and named_kinds[0] is not None else None
-    if kind:
-        _set_kind(into, [n for n in numbers if n != 1 or kind == "irrelevant"], kind)
-    if "answer" in named and len(numbers) == 1:
-        entity, descriptor, answer = ("" if named.get(name) is None else str(named[name]) for name in _FIELDS)
-        _note(into, numbers[0], entity, descriptor, answer)
+_NUMBER_KEYS = ("context", "id", "number", "n", "index", "name", "context_id", "contexts", "target", "to")
 
 
-_FIELDS = ("entity", "descriptor", "answer")
+def _read_record(result: RelationReply, numbers: Sequence[int], record: dict[str, Any]) -> None:
+    """Store the relation and the note of a JSON object about these contexts in `result`."""
+    relation_key = next((key for key in ("relation", "relationship", "type", "kind", "label") if key in record), None)
+    relation_text = record[relation_key] if relation_key else None
+    relation = None if relation_text is None else _relation_in(str(relation_text))
+    if relation:
+        _store_relation(result, [n for n in numbers if n != 1 or relation == "irrelevant"], relation)
+    if "answer" in record and len(numbers) == 1:
+        fields = [record.get(name) for name in ("entity", "descriptor", "answer")]
+        entity, descriptor, answer = ("" if value is None else str(value) for value in fields)
+        _store_note(result, numbers[0], entity, descriptor, answer)
 
 
-def _numbered(key: Any, count: int) -> list[int]:
-    """Return the numbers of the contexts that a JSON key or value names."""
+def _context_number(key: Any, count: int) -> list[int]:
+    """Return the number of the context that a JSON key or value names, as in 2 or "Context2", in a list.
+
+    The list is empty if it names none, or a number that no context has.
+    """
     if isinstance(key, bool) or not isinstance(key, int | str):
         return []
-    found = re.fullmatch(r"\s*(?:(?:contexts?|kontext|ctx|c)[\s#_:-]*)?(\d{1,3})\s*", str(key), re.IGNORECASE)
-    return [int(found[1])] if found and 1 <= int(found[1]) <= count else []
+    match = re.fullmatch(r"\s*(?:(?:contexts?|kontext|ctx|c)[\s#_:-]*)?(\d{1,3})\s*", str(key), re.IGNORECASE)
+    return [int(match[1])] if match and 1 <= int(match[1]) <= count else []

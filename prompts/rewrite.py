@@ -47,10 +47,12 @@ The message as one standalone question:"""
 
 REPAIR = "Reply with one line: QUESTION: and the standalone question, nothing else."
 LONGEST_REPLY = 1_000
-"""Most characters of a standalone question; a guess: a longer one is an answer or a copy of the conversation."""
+"""Maximum number of characters of a standalone question; a guess: a longer one is an answer or a copy of the
+conversation."""
 MOST_PARTS, MOST_CONCEPTS, MOST_EXPRESSIONS = 4, 8, 8
-"""Most items read from a reply; guesses, above what the prompt asks for, against models that repeat themselves."""
-LINES = MOST_PARTS + 6
+"""Maximum number of items read from a reply; guesses, above what the prompt asks for, against models that repeat
+themselves."""
+MAX_LINES = MOST_PARTS + 6
 """Number of lines whose length depends on the message: the question, its parts, concepts, four searches."""
 CONVERSATION_CHARS = 300
 """Characters that each line of a rewrite may add to the message from the conversation; a guess."""
@@ -60,43 +62,44 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s+")
-_CONVERSATION = re.compile(r"[\W_]*(?:conversation|small[- ]?talk|chat)", re.IGNORECASE)
-_NOTHING = re.compile(r"(?:none|n/?a|-++|no parts?|only one)\W*", re.IGNORECASE)
+_CONVERSATION_KIND = re.compile(r"[\W_]*(?:conversation|small[- ]?talk|chat)", re.IGNORECASE)
+_NONE_VALUE = re.compile(r"(?:none|n/?a|-++|no parts?|only one)\W*", re.IGNORECASE)
 
 
 def render(*, message: str, history: Sequence[Message]) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the prompt for the message as a standalone question; `history` is oldest first."""
     values = {"history": fences.conversation(history), "message": fences.fenced(message)}
     return [SystemMessage(SYSTEM), HumanMessage(USER.format(**values))]
 
 
 def reply_tokens(message: str) -> int:
-    """Return the token limit of all lines."""
-    return LINES * tokens_of(message + " " * CONVERSATION_CHARS)
+    """Return the token limit of a rewrite with all its lines."""
+    return MAX_LINES * tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def repair_tokens(message: str) -> int:
-    """Return the token limit of the question line alone."""
+    """Return the token limit of a repaired rewrite, which has the question line alone."""
     return tokens_of(message + " " * CONVERSATION_CHARS)
 
 
 def parse(reply: str) -> Rewrite | None:
-    """Return the rewritten message; None if the reply has no single question of a sensible length.
+    """Parse a reply into the rewritten message; None if it has no single question of a sensible length.
 
-    Missing lines are empty in the result.
+    A reply without labels may be the question alone. What else is missing is empty in the result.
     """
-    unlabelled, sections = _sections(clean(reply))
-    talk = any(_CONVERSATION.match(text) for text in sections.pop("kind"))
+    unlabelled, sections = _split_by_label(clean(reply))
+    is_conversation = any(_CONVERSATION_KIND.match(text) for text in sections.pop("kind"))
     questions = sections["question"] or ([] if any(sections.values()) else unlabelled)
-    question = _unquoted(questions[0]) if len(questions) == 1 else ""
+    question = _strip_quotes(questions[0]) if len(questions) == 1 else ""
     if not 0 < len(question) <= LONGEST_REPLY:
         return None
-    parts = [_unquoted(text) for text in sections["part"]]
-    named = []
+    parts = [_strip_quotes(text) for text in sections["part"]]
+    concept_texts = []
     for line in sections["concept"]:
+        # not at a comma in parentheses, as in "diabetes (type 1, type 2)"
         for text in re.split(r"[;|]|,(?![^(]{0,200}\))", line):
-            named.append(text.strip())
-    concepts = [_unquoted(text) for text in named]
+            concept_texts.append(text.strip())
+    concepts = [_strip_quotes(text) for text in concept_texts]
     searches = [text.strip(" `*") for text in sections["search"]]
     return Rewrite(
         question=question,
@@ -104,13 +107,16 @@ def parse(reply: str) -> Rewrite | None:
         concepts=tuple(dict.fromkeys(text for text in concepts if text))[:MOST_CONCEPTS],
         expressions=tuple(dict.fromkeys(text for text in searches if text))[:MOST_EXPRESSIONS],
         by="model",
-        kind="conversation" if talk else "",
-        terms=tuple(_unquoted(text) for text in named if re.fullmatch(r"[\"“][^\"“”]+[\"”]", text)),
+        kind="conversation" if is_conversation else "",
+        terms=tuple(_strip_quotes(text) for text in concept_texts if re.fullmatch(r"[\"“][^\"“”]+[\"”]", text)),
     )
 
 
-def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the lines before the first label, and the texts after or below each label."""
+def _split_by_label(reply: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Split a reply into the lines before the first label, and the texts by field: after its label, or below it.
+
+    Values such as "none" are left out, and so are lines below the question, which is a single line.
+    """
     unlabelled: list[str] = []
     sections: dict[str, list[str]] = {"question": [], "part": [], "concept": [], "search": [], "kind": []}
     current: list[str] | None = None
@@ -119,24 +125,24 @@ def _sections(reply: str) -> tuple[list[str], dict[str, list[str]]]:
             continue
         match = _LABEL.match(line)
         if match:
-            current = sections[_kind(match["label"].lower())]
+            current = sections[_field_of_label(match["label"].lower())]
             line = line[match.end() :]
         target = unlabelled if current is None else current
         text = line if match or current is None else _BULLET.sub("", line)
-        if text and not _NOTHING.fullmatch(text):
+        if text and not _NONE_VALUE.fullmatch(text):
             target.append(text)
             if target is sections["question"]:
-                current = []
+                current = []  # a list that nothing reads
     return unlabelled, sections
 
 
-def _kind(label: str) -> str:
-    """Return which field a line's label names: part, concept, search, kind or question."""
+def _field_of_label(label: str) -> str:
+    """Return the field that a label in lower case names: "part" for "sub-question", and "question" for any other."""
     if label.startswith(("sub", "part")):
         return "part"
     return next((kind for kind in ("concept", "search", "kind") if kind in label), "question")
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     """Return a text without quotation marks and markup around it."""
     return text.strip().strip("\"'“”*` ").strip()

@@ -11,7 +11,7 @@ from preflight_rag.prompts import fences
 from preflight_rag.prompts.replies import clean
 from preflight_rag.state.reading import Source
 
-MOST = 3
+MAX_QUESTIONS = 3
 REPLY_TOKENS = 512
 """Token limit of three questions in any language."""
 SYSTEM = """\
@@ -34,10 +34,11 @@ USER = """\
 Questions to ask next:"""
 
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d+[.)])\s*")
+_QUESTION_MARKS = ("?", "？", "؟")
 
 
 def render(*, question: str, answer: str, sources: Sequence[Source]) -> list[BaseMessage]:
-    """Return the messages for the model."""
+    """Return the prompt for questions that a person could ask next, which the answer's sources can answer."""
     values = {
         "passages": fences.passages(sources),
         "question": fences.fenced(question),
@@ -47,6 +48,7 @@ def render(*, question: str, answer: str, sources: Sequence[Source]) -> list[Bas
 
 
 def parse(reply: str) -> list[str]:
-    """Return the lines that are questions, without their bullets."""
-    lines = (_BULLET.sub("", line).strip().strip('"“”*') for line in clean(reply).splitlines())
-    return list(dict.fromkeys(line for line in lines if line.endswith(("?", "？", "؟"))))[:MOST]
+    """Return the distinct lines of a reply that are questions, without bullets, `MAX_QUESTIONS` at most."""
+    lines = [_BULLET.sub("", line).strip().strip('"“”*') for line in clean(reply).splitlines()]
+    questions = [line for line in lines if line.endswith(_QUESTION_MARKS)]
+    return list(dict.fromkeys(questions))[:MAX_QUESTIONS]

