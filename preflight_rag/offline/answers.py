@@ -14,11 +14,11 @@ from itertools import chain
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader
-from preflight_rag.offline.asked_roles import repeats_role, with_holder
-from preflight_rag.offline.attendance import attendance_lines
+from preflight_rag.offline.asked_roles import repeats_asked_role, replace_role_with_holder
+from preflight_rag.offline.attendance import find_attendance_lines
 from preflight_rag.offline.authorship import is_of_another_work
-from preflight_rag.offline.class_columns import cell_of_class, is_name_of_class
-from preflight_rag.offline.comparisons import compare
+from preflight_rag.offline.class_columns import answer_from_size_classes, is_name_of_size_class
+from preflight_rag.offline.comparisons import answer_comparison
 from preflight_rag.offline.confidence import (
     SUPPORTED,
     VETOES,
@@ -26,13 +26,13 @@ from preflight_rag.offline.confidence import (
     QuestionTerms,
     answer_features,
     confidence_model,
+    find_unmentioned_topics,
     question_terms,
-    supported,
-    topics_nowhere,
+    support_log_odds,
 )
-from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour, with_steps
-from preflight_rag.offline.contrasts import is_of_contrast
-from preflight_rag.offline.editions import newest_edition_first
+from preflight_rag.offline.continued_sentences import extend_to_all_steps, find_following_remedy, with_neighbour
+from preflight_rag.offline.contrasts import stands_in_contrast
+from preflight_rag.offline.editions import put_newest_edition_first
 from preflight_rag.offline.empty_cells import rows_without_any
 from preflight_rag.offline.evidence import (
     LEAST_TOPIC,
@@ -52,29 +52,29 @@ from preflight_rag.offline.evidence import (
     unread_quotes,
     verdict_options,
 )
-from preflight_rag.offline.extremes import table_extreme
-from preflight_rag.offline.form_lines import named_fields
+from preflight_rag.offline.extremes import answer_extreme_from_table
+from preflight_rag.offline.form_lines import find_named_fields
 from preflight_rag.offline.found_answers import (
     AnswerGroup,
     PassageAnswer,
     ReadPassage,
-    answers_of,
-    counts_another,
-    grouped,
-    is_of_another,
-    is_one_of_several,
-    says_as_much,
-    with_asked_noun,
+    counts_something_else,
+    distinct_answers,
+    extend_to_asked_noun,
+    group_equal_answers,
+    has_as_many_question_words,
+    is_figure_of_another_thing,
+    is_one_of_listed_people,
 )
-from preflight_rag.offline.introduced_lists import items_of_next_passage, with_items
-from preflight_rag.offline.later_changes import is_about, later_change
+from preflight_rag.offline.introduced_lists import extend_to_list_items, find_items_in_next_passage
+from preflight_rag.offline.later_changes import find_later_change, shares_word_with_question
 from preflight_rag.offline.lines import (
-    asks_for_lines,
-    exact_sentences,
-    lines_of_coded_document,
-    named_lines,
+    asks_only_for_lines,
+    find_lines_of_coded_document,
+    find_named_lines,
+    find_named_parts,
+    find_sentences_with_exact_strings,
     narrowed,
-    whole_parts,
 )
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.offline.other_subjects import is_about_another
@@ -178,11 +178,13 @@ class JudgedAnswers:
         *,
         several: bool,
     ) -> None:
-        spans = chain.from_iterable(answers_of(part, several=several) for part in read)
-        found = [with_asked_noun(question, with_holder(question, item)) for item in spans]
+        spans = chain.from_iterable(distinct_answers(part, several=several) for part in read)
+        found = [extend_to_asked_noun(question, replace_role_with_holder(question, item)) for item in spans]
         self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
         self._office, self._sources = asked_office(question), [item.source for item in read]
-        self.groups = grouped(found + self._of_better_sentences(found))[: MAX_LISTED if several else MAX_JUDGED]
+        self.groups = group_equal_answers(found + self._of_better_sentences(found))[
+            : MAX_LISTED if several else MAX_JUDGED
+        ]
         self._relevance = max((item.bearing for item in read), default=0.0)
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
@@ -201,16 +203,16 @@ class JudgedAnswers:
 
         "The minimum period is two weeks" agrees with no sentence on the period for trusted organisations.
         """
-        first, *others = group.found
-        agreeing = (other for other in others if says_as_much(self._question, first, other))
-        return replace(group, found=(first, *agreeing))
+        first, *others = group.answers
+        agreeing = (other for other in others if has_as_many_question_words(self._question, first, other))
+        return replace(group, answers=(first, *agreeing))
 
     def claimable(self) -> list[int]:
         """Return the places of the answers that no rule forbids to claim, however likely they are."""
         return [
             place
             for place, group in enumerate(self.groups)
-            if self._fits(group.found[0]) and not any(self._features[place][name] for name in VETOES)
+            if self._fits(group.answers[0]) and not any(self._features[place][name] for name in VETOES)
         ]
 
     def why_unclaimed(self) -> str:
@@ -220,7 +222,7 @@ class JudgedAnswers:
         bounds = [self._model.bounds(features) for features in self._features]
         best = self._likeliest()
         answer, features = self.groups[best], self._features[best]
-        veto = next((name for name in VETOES if features[name]), None) or self._misfit(answer.found[0])
+        veto = next((name for name in VETOES if features[name]), None) or self._misfit(answer.answers[0])
         likely, least = bounds[best][0], self._model.answered
         return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
 
@@ -233,7 +235,7 @@ class JudgedAnswers:
         if not self.groups:
             return None
         best = self._likeliest()
-        first = self.groups[best].found[0]
+        first = self.groups[best].answers[0]
         off = self._fit.is_of_other_document(first.source.n) or self._fit.is_replaced(first.source.n, first.quote)
         is_likely = self._model.bounds(self._features[best])[0] >= LEAST_LIKELY
         return self.groups[best] if is_likely and not off else None
@@ -278,9 +280,11 @@ class JudgedAnswers:
         may_claim = self._fit.may_claim(source.n, quote)
         if _is_of_question_before(question, quote):
             return "subject"
-        if repeats_role(question, answer) or is_name_of_class(answer.text, quote):
+        if repeats_asked_role(question, answer) or is_name_of_size_class(answer.text, quote):
             return "wrong_type"
-        if any(counts(question, answer) for counts in (counts_another, is_partial_figure, is_one_of_several)):
+        if any(
+            counts(question, answer) for counts in (counts_something_else, is_partial_figure, is_one_of_listed_people)
+        ):
             return "counted"
         if less := _says_less(question, source, quote):
             return less
@@ -291,8 +295,8 @@ class JudgedAnswers:
             is_question(quote)
             or states_nothing(question, quote, source.text)
             or (not may_claim and self._fit.other_subject(source.n, quote))
-            or is_of_another(question, answer)
-            or is_of_contrast(question, answer)
+            or is_figure_of_another_thing(question, answer)
+            or stands_in_contrast(question, answer)
             or is_about_another(question, answer, self._office)
             or is_of_another_time(question, source, quote)
             # The days of a row are compared by `is_of_another_time`, cell by cell.
@@ -301,7 +305,7 @@ class JudgedAnswers:
             or is_of_another_work(question, quote)
         ):
             return "subject"
-        if later_change(question, source, quote, self._sources) is not None:
+        if find_later_change(question, source, quote, self._sources) is not None:
             return "changed"
         if is_next_of_the_past(question, source):
             return "another_year"
@@ -323,7 +327,7 @@ class JudgedAnswers:
         These sentences are read alone: when a whole passage is read, its likeliest answer may be in a neighbour of
         the right sentence.
         """
-        best = max(found, key=lambda item: (item.worth, -item.source.n), default=None)
+        best = max(found, key=lambda item: (item.ranking_score, -item.source.n), default=None)
         # Where the likeliest answer's own sentence fits there is nothing to repair, and no further reading is paid for.
         if best is None or self._fits(best):
             return []
@@ -335,17 +339,17 @@ class JudgedAnswers:
             moved = tuple(
                 replace(span, start=span.start + item.start, end=span.end + item.start) for span in reading.spans
             )
-            spans = answers_of(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
-            made += [with_holder(self._question, span) for span in spans]
+            spans = distinct_answers(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
+            made += [replace_role_with_holder(self._question, span) for span in spans]
         return made
 
     def _support(self, places: Iterable[int]) -> None:
         """Record for the answers at some places how well the sentences around them support them."""
         unread = [i for i in places if SUPPORTED not in self._features[i]]
         # As one statement: the verdict head then says whether the sentence confirms the answer.
-        pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].found[0].quote) for i in unread]
+        pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].answers[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
-            self._features[i] = {**self._features[i], SUPPORTED: supported(reading)}
+            self._features[i] = {**self._features[i], SUPPORTED: support_log_odds(reading)}
 
 
 def _says_less(question: str, source: Source, quote: str) -> str:
@@ -384,7 +388,7 @@ def _prose_of(question: str, sources: Sequence[Source]) -> list[Sentence]:
     return [item for item in sentences_of(sources, question) if not is_row(item.text) and not item.text.endswith("?")]
 
 
-def with_likeliest(
+def add_sentence_of_likeliest_answer(
     question: str, quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None
 ) -> list[tuple[int, str]]:
     """Return quotes with the sentence of the likeliest answer, if none has it: before them if it has most words.
@@ -452,14 +456,14 @@ class AnswerReader:
         document that it names by its code, the line that it asks for is shown.
         """
         # Before the passages are narrowed, which cuts them to the named part or to the lines with the code.
-        parts = [] if options else whole_parts(question, sources)
-        of_code = [] if options else lines_of_coded_document(question, sources)
+        parts = [] if options else find_named_parts(question, sources)
+        of_code = [] if options else find_lines_of_coded_document(question, sources)
         sources = narrowed(question, sources)
         if parts and asks_for_text(question):
             return evidence(parts, ABOUT_THIS)
         made = self._drafted(question, sources, options)
         if not options:
-            made = newest_edition_first(
+            made = put_newest_edition_first(
                 question, _with_below(question, made, sources), {source.n: source for source in sources}
             )
         if (made.claims and made.found) or not (parts or of_code):
@@ -472,7 +476,7 @@ class AnswerReader:
     def _drafted(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
         """Return an answer from passages that were narrowed to what the question names."""
         if not options and language_of(question) not in READ_LANGUAGES:
-            quotes = named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
+            quotes = find_named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
             return evidence(quotes, UNREAD_LANGUAGE, why_unclaimed("language"))
         readable = sources if options else [source for source in sources if _is_read(source)]
         if len(readable) < len(sources):
@@ -552,7 +556,7 @@ class AnswerReader:
         # `reduce` judges over all partitions: even a partition below the threshold hands on its likeliest span.
         near = [item for item in read if item.reading.spans]
         best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
-        return _extract(answers_of(best)[:1]) if best else Extract("")
+        return _extract(distinct_answers(best)[:1]) if best else Extract("")
 
     def _answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
         """Return the passages whose probability of an answer reaches the threshold."""
@@ -560,7 +564,7 @@ class AnswerReader:
 
     def _kept(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
         """Return a passage's best answer, and with `several` all that reach the threshold by themselves."""
-        found = answers_of(item, several=several)
+        found = distinct_answers(item, several=several)
         return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
 
     def judgement(
@@ -578,7 +582,7 @@ class AnswerReader:
 
     def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
         """Return the line above evidence: that no document has some of the question's names or topics, else `lead`."""
-        missing = topics_nowhere(question, self.library, terms)
+        missing = find_unmentioned_topics(question, self.library, terms)
         return not_mentioned(missing) if missing else lead
 
     def _unclaimed(
@@ -590,31 +594,31 @@ class AnswerReader:
         by_number = {source.n: source for source in every}
         read = [item for item in read if not fit.is_of_other_document(item.source.n)]
         sources = [item.source for item in read]
-        lead = ABOUT_THIS if lead == CLOSEST and asks_for_lines(question) else lead
-        if lines := attendance_lines(question, sources):
+        lead = ABOUT_THIS if lead == CLOSEST and asks_only_for_lines(question) else lead
+        if lines := find_attendance_lines(question, sources):
             return evidence(lines, lead, judgement.why_unclaimed())
-        if fields := _of_asked_kind(question, named_fields(question, sources)):
+        if fields := _of_asked_kind(question, find_named_fields(question, sources)):
             # All words of the question stand in that document, some in its file's name, which no list of words has.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
-        named = [(n, row) for n, row in named_lines(question, sources) if may_answer(question, row)]
+        named = [(n, row) for n, row in find_named_lines(question, sources) if may_answer(question, row)]
         named = _of_asked_kind(question, named)
         if lead not in (CLOSEST, ABOUT_THIS):  # part of the question stands nowhere: one word alone names no row
             asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
             named = [(n, row) for n, row in named if _names_row(asked, row) or exact_strings(question)]
         if named and (exact_strings(question) or not self._prose_says_more(question, named, sources)):
-            if not asks_for_lines(question):
+            if not asks_only_for_lines(question):
                 named = with_rows_for_legends(named, question, sources)
                 if not exact_strings(question) and self._prose_is_nearer(question, named, sources):
                     named = [*self._prose_beside(named[:1], question, read, fit), *named[:1]]
                 else:
                     named = [*named, *self._prose_beside(named, question, read, fit)]
-            named = with_likeliest(question, named, judgement.likeliest())
+            named = add_sentence_of_likeliest_answer(question, named, judgement.likeliest())
             return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
         ranked = self.compared(question, read, fit)
         is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
         is_named = fit.names_document and _is_half_named(fit.asked, ranked)
         if not is_named and not (is_near and judgement.is_evidence()):
-            exact = exact_sentences(question, sources)
+            exact = find_sentences_with_exact_strings(question, sources)
             quotes = exact or self._alike(question, sources, ranked, fit)
             why = why_unclaimed("other_words") if quotes and not exact else ""
             quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
@@ -634,11 +638,11 @@ class AnswerReader:
         if (
             quotes
             and not asks_why(question)
-            and (later := later_change(question, by_number[quotes[0][0]], quotes[0][1], sources))
+            and (later := find_later_change(question, by_number[quotes[0][0]], quotes[0][1], sources))
         ):
             quotes = [later, *(each for each in quotes if later[1] not in each[1])]
-            lead = VERSIONS if is_about(question, later[1]) else lead
-        quotes = with_likeliest(question, quotes, judgement.likeliest())
+            lead = VERSIONS if shares_word_with_question(question, later[1]) else lead
+        quotes = add_sentence_of_likeliest_answer(question, quotes, judgement.likeliest())
         lead = _true_lead(question, by_number, quotes, lead)
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
@@ -710,11 +714,11 @@ class AnswerReader:
 
     def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
         """Return the option that the passages support best, with the answer closest to it as its evidence."""
-        groups = grouped(list(chain.from_iterable(map(answers_of, answering))))
+        groups = group_equal_answers(list(chain.from_iterable(map(distinct_answers, answering))))
         answers = [(group.text, group.confidence) for group in groups]
         choice = self.chooser.choose(question, answering, options, answers)
         equal = next((group for group in groups if same_answer(group.text, choice)), None)
-        quoting = next((group for group in groups if choice.casefold() in group.found[0].quote.casefold()), None)
+        quoting = next((group for group in groups if choice.casefold() in group.answers[0].quote.casefold()), None)
         best = equal or quoting or groups[0]
         n, quote = best.quotes()[0]
         text = f"{choice} {best.marks}\n\n{plain(quote)} [{n}]" if choice.strip() else f"{plain(quote)} [{n}]"
@@ -731,8 +735,8 @@ def _true_lead(question: str, sources: Mapping[int, Source], quotes: Sequence[tu
 
 def _continued(question: str, quote: str, source: Source) -> str:
     """Return a quote with the items that it introduces, or with the neighbouring sentence that goes on about it."""
-    whole = with_items(question, with_steps(question, quote, source), source)
-    return whole if whole != quote else with_items(question, with_neighbour(question, quote, source), source)
+    whole = extend_to_list_items(question, extend_to_all_steps(question, quote, source), source)
+    return whole if whole != quote else extend_to_list_items(question, with_neighbour(question, quote, source), source)
 
 
 def _with_further(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> list[tuple[int, str]]:
@@ -740,9 +744,9 @@ def _with_further(question: str, quotes: Sequence[tuple[int, str]], sources: Seq
     first, *others = quotes
     source = {each.n: each for each in sources}[first[0]]
     shown = [first]
-    if remedy := remedy_behind(question, first[1], source):
+    if remedy := find_following_remedy(question, first[1], source):
         shown.append((source.n, _continued(question, remedy, source)))
-    if items := items_of_next_passage(question, shown[-1][1], source, sources):
+    if items := find_items_in_next_passage(question, shown[-1][1], source, sources):
         shown.append(items)
     behind = [text for _, text in shown[1:]]
     others = [each for each in others if not any(each[1] in text or text in each[1] for text in behind)]
@@ -792,7 +796,7 @@ def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:
 
 def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> Draft | None:
     """Return the answer that rules find in rows and cells of tables, before anything is read; None without one."""
-    if compared := compare(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
+    if compared := answer_comparison(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
         return compared
     if within := rows_with_such_figures(question, sources, CLOSEST):
         return within
@@ -803,9 +807,9 @@ def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> 
     # The rules above read columns, also for what is not so; one cell, as below, says neither why nor whether.
     if form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
         return None
-    if of_class := cell_of_class(question, sources, CLOSEST):
+    if of_class := answer_from_size_classes(question, sources, CLOSEST):
         return of_class
-    if extreme := table_extreme(question, sources, CLOSEST):
+    if extreme := answer_extreme_from_table(question, sources, CLOSEST):
         return extreme
     cell = table_answer(question, sources)
     if cell and has_no_value(cell.cell):
@@ -840,7 +844,7 @@ def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
 def _listed(groups: Sequence[AnswerGroup]) -> str:
     """Return several answers, one on each line, followed by the sentences around them, each once."""
     lines = "\n".join(f"- {group.text} {group.marks}" for group in groups)
-    around = dict.fromkeys((group.found[0].source.n, plain(group.found[0].quote)) for group in groups)
+    around = dict.fromkeys((group.answers[0].source.n, plain(group.answers[0].quote)) for group in groups)
     return "\n\n".join([lines, *(f"{quote} [{n}]" for n, quote in around)])
 
 

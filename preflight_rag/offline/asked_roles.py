@@ -34,7 +34,7 @@ _BEFORE = re.compile(rf"(?:^|[,;:] )(?P<name>{_NAME}) (?:is|was) (?:(?:the|our|i
 _OPENS = re.compile(r"^(?:the|our|its|their|a|an) ", re.IGNORECASE)
 
 
-def repeats_role(question: str, answer: PassageAnswer) -> bool:
+def repeats_asked_role(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer to "who is …" is no more than a role, as a rule the one that the question names.
 
     Args:
@@ -50,10 +50,10 @@ def repeats_role(question: str, answer: PassageAnswer) -> bool:
     return stated <= role or (role <= stated and _is_subject(answer))
 
 
-def with_holder(question: str, answer: PassageAnswer) -> PassageAnswer:
+def replace_role_with_holder(question: str, answer: PassageAnswer) -> PassageAnswer:
     """Return the name across the verb from an answer that repeats the role; the answer itself if there is none."""
     # "The organist is Ola Lind" has a name across the verb, which is not that of the deputy organist.
-    if not repeats_role(question, answer) or not _is_of_role(question, answer):
+    if not repeats_asked_role(question, answer) or not _is_of_role(question, answer):
         return answer
     text, span = answer.source.text, answer.span
     first, last = quote_around(text, span.start, span.end)

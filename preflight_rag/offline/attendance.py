@@ -42,7 +42,7 @@ MOST_LINES = 3
 """Lines that are shown; a guess, as of other quotes."""
 
 
-def attendance_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+def find_attendance_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the lines on who was at a meeting, or was not, as a question asks; [] without one.
 
     Args:

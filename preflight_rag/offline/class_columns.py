@@ -60,7 +60,7 @@ class _Named:
     classes: list[tuple[Cell, SizeClass]]
 
 
-def cell_of_class(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
+def answer_from_size_classes(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
     """Return the cell of the named row in the column of the question's size; None without such a row.
 
     The row is shown, and no cell is claimed, if the size is on a border, if several rows are named, or if the question
@@ -106,7 +106,7 @@ def _asks_something_else(question: str, written: str, row: _Named) -> bool:
     return any(word in STOP_WORDS and word not in _PLAIN and word not in own for word in asked)
 
 
-def is_name_of_class(answer: str, quote: str) -> bool:
+def is_name_of_size_class(answer: str, quote: str) -> bool:
     """Return whether an answer out of a row is no more than the class that names one of its columns."""
     row = parse_row(quote)
     names = {cell.column for cell in row.cells} if row else set()

@@ -20,7 +20,7 @@ from preflight_rag.text.values import Amount, figures_of
 from preflight_rag.text.words import words
 
 
-def compare(question: str, fit: SentenceFit, lead: str) -> Draft | None:
+def answer_comparison(question: str, fit: SentenceFit, lead: str) -> Draft | None:
     """Return the answer to a question that compares two things, or a sentence about each; else None.
 
     Args:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from preflight_rag.models.reading.extractive_reader import PassageReading
 from preflight_rag.offline.cell_checks import asked_names
-from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, agree
+from preflight_rag.offline.found_answers import AnswerGroup, ReadPassage, are_equal_answers
 from preflight_rag.offline.other_times import is_no_time_of_day
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
@@ -175,7 +175,7 @@ def _same_term(form: str) -> list[str]:
     return [each for each in dict.fromkeys(both) if words(each) == words(form)]
 
 
-def topics_nowhere(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
+def find_unmentioned_topics(question: str, library: HasVocabulary | None, terms: QuestionTerms) -> list[str]:
     """Return the question's names and topics that no document of the library contains, as the question writes them.
 
     The list is empty if the library's vocabulary is unknown; short words and question words are ignored. A topic is
@@ -214,15 +214,15 @@ def answer_features(
         read: The passages.
         terms: The question's words, weighted.
     """
-    best = group.found[0]
+    best = group.answers[0]
     source, quote = best.source, best.quote
     reading = {item.source.n: item.reading for item in read}[source.n]
     own = terms.share(frozenset(words_by_token(f"{source.title} {quote}")))
     rivals = [
-        other.found[0].probability
+        other.answers[0].probability
         for other in groups
         if other is not group
-        and terms.share(frozenset(words_by_token(f"{other.found[0].source.title} {other.found[0].quote}")))
+        and terms.share(frozenset(words_by_token(f"{other.answers[0].source.title} {other.answers[0].quote}")))
         > own - RIVAL
     ]
     others = [
@@ -231,7 +231,7 @@ def answer_features(
         if item.source.document_id != source.document_id and item.reading.spans and item.reading.best
     ]
     elsewhere = [item.reading for item in others]
-    same = [other for other in elsewhere if other.best and agree(other.best.text, best.text)]
+    same = [other for other in elsewhere if other.best and are_equal_answers(other.best.text, best.text)]
     # Who quotes a sentence does not say it once more.
     own_words = compared_words(quote)
     quoting = {id(item.reading) for item in others if holds_words(own_words, compared_words(item.source.text))}
@@ -259,7 +259,7 @@ def _of_another_name(question: str, source: Source, quote: str) -> bool:
     return is_row(quote) and not all(name.stands_with(terms, source) for name in asked_names(question))
 
 
-def supported(reading: PassageReading) -> float:
+def support_log_odds(reading: PassageReading) -> float:
     """Return the reader's probability that the answer's sentence confirms question and answer as one statement."""
     return log_odds(reading.verdict[0] if reading.verdict else 0.5)
 

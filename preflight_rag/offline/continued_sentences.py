@@ -82,7 +82,7 @@ _HOW_TO = re.compile(
 )
 
 
-def with_steps(question: str, quote: str, source: Source) -> str:
+def extend_to_all_steps(question: str, quote: str, source: Source) -> str:
     """Return a quote; if it is a step of a numbered list, and the question asks how something is done, all steps.
 
     Args:
@@ -172,7 +172,7 @@ def _begins_before(question: str, quote: str, missing: frozenset[str], source: S
     return bool(_POINTS_BACK.match(quote) and _adds(missing, source, before)) or _has_rest(question, missing, earlier)
 
 
-def remedy_behind(question: str, quote: str, source: Source) -> str | None:
+def find_following_remedy(question: str, quote: str, source: Source) -> str | None:
     """Return the sentences that say what can be done about what a quote says goes wrong; None if none is asked for.
 
     Args:

@@ -25,7 +25,7 @@ _EARLIER = re.compile(r"\b(?:before|former(?:ly)?|previous(?:ly)?|until|used to|
 """Of a question for what is so no more: "Who signed before Mrs Orr?" of "Mrs Orr signs instead of Mr Brook"."""
 
 
-def is_of_contrast(question: str, answer: PassageAnswer) -> bool:
+def stands_in_contrast(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer stands only in a contrast with something that the question does not name.
 
     Args:

@@ -16,7 +16,7 @@ from preflight_rag.corg.contexts import by_context, passages_of
 from preflight_rag.offline.answers import AnswerReader
 from preflight_rag.offline.confidence import HasVocabulary
 from preflight_rag.offline.evidence import SentenceReader, extracted, same_statement, sentences_of
-from preflight_rag.offline.introduced_lists import is_cut
+from preflight_rag.offline.introduced_lists import ends_between_list_items
 from preflight_rag.offline.joined_words import with_joined_words
 from preflight_rag.offline.scored_sentences import Sentence
 from preflight_rag.state.reading import Draft, Extract, RelationReply, Source
@@ -142,7 +142,7 @@ def _with_ellipses(draft: Draft, passages: Sequence[Source]) -> Draft:
     texts, text = {source.n: source.text for source in passages}, draft.text
     for n, quote in draft.quotes:
         running, shown = plain(quote), with_ellipses(quote, texts.get(n, ""))
-        shown += " …" if is_cut(quote, texts.get(n, "")) else ""
+        shown += " …" if ends_between_list_items(quote, texts.get(n, "")) else ""
         if shown != running:
             text = text.replace(running, shown)
     return replace(draft, text=text)

@@ -24,7 +24,7 @@ ALIKE = 0.5
 """Share of the words of two quotes that both have, from which on they are of one rule; a guess."""
 
 
-def newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Source]) -> Draft:
+def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Source]) -> Draft:
     """Return unclaimed quotes with those of a replaced edition behind the same rule's of the edition that replaces it.
 
     Two such quotes that answer the question with different figures stand alone under the line that documents give

@@ -116,7 +116,7 @@ def extreme_of(question: str) -> Extreme | None:
     return Extreme(group, what, match["most"] is not None, shared, counted) if what else None
 
 
-def table_extreme(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
+def answer_extreme_from_table(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
     """Return the group with the most or the least in a table, else the rows that show it; None without such a table.
 
     Args:

@@ -90,7 +90,7 @@ class _Field:
     around: frozenset[str]
 
 
-def named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+def find_named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the form fields that a question names, best first; [] if one word is missing.
 
     Args:

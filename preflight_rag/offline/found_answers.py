@@ -24,20 +24,20 @@ from preflight_rag.text.tables import overlaps_error
 from preflight_rag.text.values import figures_of, last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
-PLACE = 0.2
+RANK_PENALTY = 0.2
 """Decrease of the log odds of a passage's answers for each place in the search's order, when answers are ranked. Chosen
 on BioASQ's development questions."""
 AGREEMENT = 0.15
 """Power of the number of passages that agree, in the odds of their answer. Set by hand; no command shows it."""
-CITED = 0.3
+LEAST_CITED = 0.3
 """Least probability at which a passage beside the first one is cited for its answer; a guess."""
-MAX_MORE = 6
+MAX_EXTRA_WORDS = 6
 """Words that one of two equal answers may have more than the other. A guess."""
-LEAST = 1e-4
+PROBABILITY_MARGIN = 1e-4
 """Least distance of a probability from 0 and 1 when its odds are taken."""
 _HOW_MANY = re.compile(r"\bhow many (?P<what>[\w-]+)", re.IGNORECASE)
 _COUNT = re.compile(r"(?<![\w.,])(?P<number>\d[\d,]*) (?P<what>[^\W\d][\w-]*)")
-SETTLED = 4
+PROBABILITY_DECIMALS = 4
 """Decimals of a probability."""
 
 
@@ -132,10 +132,10 @@ class PassageAnswer:
         return plain(self.span.text) or " ".join(self.span.text.split())
 
     @property
-    def worth(self) -> float:
+    def ranking_score(self) -> float:
         """The answer's score for ranking: its log odds, reduced by its passage's rank in the search."""
-        probability = min(max(self.probability, LEAST), 1 - LEAST)
-        return round(math.log(probability / (1 - probability)) - PLACE * self.source.n, SETTLED)
+        probability = min(max(self.probability, PROBABILITY_MARGIN), 1 - PROBABILITY_MARGIN)
+        return round(math.log(probability / (1 - probability)) - RANK_PENALTY * self.source.n, PROBABILITY_DECIMALS)
 
     @property
     def quote(self) -> str:
@@ -150,18 +150,18 @@ class AnswerGroup:
     `confidence` is the probability of the likeliest passage's answer, raised a little by the passages that agree.
     """
 
-    found: tuple[PassageAnswer, ...]
+    answers: tuple[PassageAnswer, ...]
     confidence: float
 
     @property
-    def worth(self) -> float:
+    def ranking_score(self) -> float:
         """The group's score for ranking: that of the first passage, raised a little by the passages that agree."""
-        return round(self.found[0].worth + AGREEMENT * math.log(len(self.found)), SETTLED)
+        return round(self.answers[0].ranking_score + AGREEMENT * math.log(len(self.answers)), PROBABILITY_DECIMALS)
 
     @property
     def text(self) -> str:
         """The answer as the first passage words it."""
-        return self.found[0].text
+        return self.answers[0].text
 
     @property
     def cited(self) -> tuple[PassageAnswer, ...]:
@@ -170,8 +170,8 @@ class AnswerGroup:
         "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", but its sentence does not say the whole
         answer; and a line of a log with the name of who has the key does not say that she has it.
         """
-        first, *others = self.found
-        saying = (item for item in others if item.probability >= CITED and _says(item, self.text))
+        first, *others = self.answers
+        saying = (item for item in others if item.probability >= LEAST_CITED and _says(item, self.text))
         logged = is_log_line(first.quote)
         return (first, *(item for item in saying if logged or not is_log_line(item.quote)))
 
@@ -182,10 +182,10 @@ class AnswerGroup:
 
     def line(self) -> str:
         """Return the answer with its marks, and the sentence around it if that says more."""
-        quote = plain(self.found[0].quote)
+        quote = plain(self.answers[0].quote)
         if quote.strip(" .").casefold() == self.text.strip(" .").casefold():
             return f"{quote} {self.marks}"
-        return f"{self.text} {self.marks}\n\n{quote} [{self.found[0].source.n}]"
+        return f"{self.text} {self.marks}\n\n{quote} [{self.answers[0].source.n}]"
 
     def quotes(self) -> list[tuple[int, str]]:
         """Return the sentence around each cited passage's answer."""
@@ -200,13 +200,13 @@ def _says(item: PassageAnswer, answer: str) -> bool:
     )
 
 
-def says_as_much(question: str, first: PassageAnswer, other: PassageAnswer) -> bool:
+def has_as_many_question_words(question: str, first: PassageAnswer, other: PassageAnswer) -> bool:
     """Return whether a sentence has as many of a question's words as that of the first answer, but for one."""
     shared = subject_words(question) & frozenset(words(first.quote))
     return len(shared - frozenset(words(other.quote))) <= MOST_MISSING
 
 
-def with_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
+def extend_to_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
     """Return an answer that ends before the noun that is asked for, with that noun and those it belongs to.
 
     "the rubber" of "named for the rubber toy penguin with a red bow tie" names no toy.
@@ -227,7 +227,7 @@ def with_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
     return replace(answer, span=replace(answer.span, end=kept, text=text[answer.span.start : kept]))
 
 
-def is_one_of_several(question: str, answer: PassageAnswer) -> bool:
+def is_one_of_listed_people(question: str, answer: PassageAnswer) -> bool:
     """Return whether a question asks for a group of people, and the answer is one of a list that its sentence gives.
 
     "Luis Ferro" is not the whole jury of "The jury will be Luis Ferro, Oona Reilly and Samir Haddad".
@@ -244,7 +244,7 @@ def has_figure(text: str) -> bool:
     return bool(_FIGURE.search(text))
 
 
-def counts_another(question: str, answer: PassageAnswer) -> bool:
+def counts_something_else(question: str, answer: PassageAnswer) -> bool:
     """Return whether an answer counts something else while its sentence also counts what the question asks for.
 
     "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games". A price counts nothing.
@@ -262,7 +262,7 @@ def counts_another(question: str, answer: PassageAnswer) -> bool:
     )
 
 
-def is_of_another(question: str, answer: PassageAnswer) -> bool:
+def is_figure_of_another_thing(question: str, answer: PassageAnswer) -> bool:
     """Return whether a figure is in a part of its sentence that is about another thing than the question.
 
     "5 EUR" does not answer "What do children pay?" out of "Adults pay 5 EUR, children 3 EUR": a part that begins with a
@@ -281,7 +281,7 @@ def is_of_another(question: str, answer: PassageAnswer) -> bool:
     return False
 
 
-def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswer]:
+def distinct_answers(item: ReadPassage, *, several: bool = False) -> list[PassageAnswer]:
     """Return the different answers of a passage, best first.
 
     The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
@@ -290,7 +290,7 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
     text = item.source.text
     spans = [
         span
-        for span in within_sentences(text, item.reading.spans)
+        for span in cut_to_one_sentence(text, item.reading.spans)
         if not overlaps_error(text, span.start, span.end)
         and not _PART_OF_NAME.match(span.text)
         and not _is_item_number(text, span)
@@ -301,13 +301,13 @@ def answers_of(item: ReadPassage, *, several: bool = False) -> list[PassageAnswe
     found: list[PassageAnswer] = []
     for span, odd in zip(spans, odds, strict=True):
         share = _above_none(span.margin) / _above_none(top) if several else odd / sum(odds)
-        probability = round(item.reading.answerable * share, SETTLED)
-        same = next((i for i, other in enumerate(found) if agree(other.text, span.text)), None)
+        probability = round(item.reading.answerable * share, PROBABILITY_DECIMALS)
+        same = next((i for i, other in enumerate(found) if are_equal_answers(other.text, span.text)), None)
         if same is None:
             found.append(PassageAnswer(item.source, span, probability))
         # As alternatives, equal spans share one probability and are added up; with `several` each has its own.
         elif not several:
-            total = round(found[same].probability + probability, SETTLED)
+            total = round(found[same].probability + probability, PROBABILITY_DECIMALS)
             found[same] = replace(found[same], probability=total)
     return sorted(found, key=lambda answer: (-answer.probability, answer.span.start))
 
@@ -318,7 +318,7 @@ def _is_item_number(text: str, span: Span) -> bool:
     return item is not None and item.start("number") <= span.start and span.end <= item.end()
 
 
-def within_sentences(text: str, spans: Sequence[Span]) -> list[Span]:
+def cut_to_one_sentence(text: str, spans: Sequence[Span]) -> list[Span]:
     """Return a text's spans, cut at the end of the sentence that they begin in: no short answer is longer."""
     ends = sentence_spans(text) if spans else []
     found = []
@@ -365,38 +365,40 @@ def _above_none(margin: float) -> float:
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
 
 
-def grouped(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
+def group_equal_answers(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
     """Return the answers of all passages, equal ones together, the best first.
 
     The reader reads each passage alone, so the passage's rank in the search is additional evidence.
     """
     groups: list[list[PassageAnswer]] = []
-    for item in sorted(found, key=lambda item: (-item.worth, item.source.n, item.span.start)):
-        group = next((group for group in groups if agree(group[0].text, item.text)), None)
+    for item in sorted(found, key=lambda item: (-item.ranking_score, item.source.n, item.span.start)):
+        group = next((group for group in groups if are_equal_answers(group[0].text, item.text)), None)
         if group is None:
             groups.append([item])
         # A passage that gives an answer twice does not agree with itself.
         elif all(other.source.n != item.source.n for other in group):
             group.append(item)
-    made = [AnswerGroup(tuple(group), agreed([item.probability for item in group])) for group in groups]
-    return sorted(made, key=lambda group: (-group.worth, group.found[0].source.n, group.found[0].span.start))
+    made = [AnswerGroup(tuple(group), combine_probabilities([item.probability for item in group])) for group in groups]
+    return sorted(
+        made, key=lambda group: (-group.ranking_score, group.answers[0].source.n, group.answers[0].span.start)
+    )
 
 
-def agree(a: str, b: str) -> bool:
+def are_equal_answers(a: str, b: str) -> bool:
     """Return whether two spans say the same; a span that says much more than the other says something else."""
     limits = [_LIMIT.match(text) for text in (a, b)]
     # "More than 50" and "less than 50" have one figure and are two answers.
     if all(limits) and len({match[0].casefold() for match in limits if match}) > 1:
         return False
-    return abs(len(a.split()) - len(b.split())) <= MAX_MORE and same_answer(a, b)
+    return abs(len(a.split()) - len(b.split())) <= MAX_EXTRA_WORDS and same_answer(a, b)
 
 
-def agreed(probabilities: Sequence[float]) -> float:
+def combine_probabilities(probabilities: Sequence[float]) -> float:
     """Return the confidence in an answer of several passages: the best log odds, plus a little for each doubling.
 
     Passages of one collection repeat each other and a reader errs alike on similar passages, so they are far from
     independent.
     """
-    best = min(max(probabilities), 1 - LEAST)
+    best = min(max(probabilities), 1 - PROBABILITY_MARGIN)
     odds = best / (1 - best) * math.pow(len(probabilities), AGREEMENT)
-    return round(odds / (1 + odds), SETTLED)
+    return round(odds / (1 + odds), PROBABILITY_DECIMALS)

@@ -38,7 +38,7 @@ _COUNTS = re.compile(
 _HEADING = re.compile(r"\s*#")
 
 
-def with_items(question: str, quote: str, source: Source) -> str:
+def extend_to_list_items(question: str, quote: str, source: Source) -> str:
     """Return a quote that introduces a list with the lines behind it, up to the last that has a word of the question.
 
     Args:
@@ -54,7 +54,7 @@ def with_items(question: str, quote: str, source: Source) -> str:
     return source.text[start:shown].strip() if shown > end else quote
 
 
-def items_of_next_passage(
+def find_items_in_next_passage(
     question: str, quote: str, source: Source, sources: Sequence[Source]
 ) -> tuple[int, str] | None:
     """Return `(passage, items)` from the beginning of the next passage for a quote in a colon at its passage's end.
@@ -78,7 +78,7 @@ def items_of_next_passage(
     return None
 
 
-def is_cut(quote: str, text: str) -> bool:
+def ends_between_list_items(quote: str, text: str) -> bool:
     """Return whether a quote ends between two items of a list that it introduces.
 
     Args:

@@ -56,7 +56,7 @@ _MAIL_HEAD = re.compile(r"^(?:from|to|cc|date|sent|subject|reply-to): ", re.I)
 _REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
 
 
-def later_change(question: str, source: Source, quote: str, sources: Sequence[Source]) -> tuple[int, str] | None:
+def find_later_change(question: str, source: Source, quote: str, sources: Sequence[Source]) -> tuple[int, str] | None:
     """Return the sentence of a later document by which a statement no longer holds, with its passage's number.
 
     Args:
@@ -94,7 +94,7 @@ def later_change(question: str, source: Source, quote: str, sources: Sequence[So
     return None
 
 
-def is_about(question: str, change: str) -> bool:
+def shares_word_with_question(question: str, change: str) -> bool:
     """Return whether a sentence of change has a word of the question besides those that ask."""
     return not (frozenset(words(question)) - STOP_WORDS).isdisjoint(words_by_token(change))
 

@@ -84,7 +84,7 @@ def stands_alone(line: str) -> bool:
     return is_row(line) or is_log_line(line) or is_setting(line)
 
 
-def definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
+def find_definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
     """Return the question's exact strings that a passage contains and that identify one thing each."""
     strings = [each for each in exact_strings(question) if any(holds(source.text, each) for source in sources)]
     texts = [source.text for source in sources] if strings else []
@@ -101,7 +101,7 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     that part is read. Nothing else is left out.
     """
     sources = _named_parts(question, sources) or sources
-    strings = definite_strings(question, sources)
+    strings = find_definite_strings(question, sources)
     if strings:
         best = max(count_held(_all(source), strings) for source in sources)
         # One string suffices; in another spelling, which counts half, only if no passage has one as it is written.
@@ -115,7 +115,7 @@ def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
     return list(sources)
 
 
-def named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+def find_named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the rows and log lines that a question names, best first; [] if it names none.
 
     They are named by an exact string, else as errors that share a word with the question, else because no other row
@@ -172,7 +172,7 @@ def _rows_of_named_table(question: str, sources: Sequence[Source]) -> list[tuple
     return [(line.n, line.text) for _, _, line in best] if len(best) <= MOST_ROWS else []
 
 
-def lines_of_coded_document(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+def find_lines_of_coded_document(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the lines that a question asks for in a document that it names by its code.
 
     Of "How much tax was on invoice KD-2210?" these are the line of that invoice with its tax, and behind it the one
@@ -182,7 +182,7 @@ def lines_of_coded_document(question: str, sources: Sequence[Source]) -> list[tu
         question: The standalone question.
         sources: The passages as they were found.
     """
-    strings = definite_strings(question, sources)
+    strings = find_definite_strings(question, sources)
     naming = [(source, line) for source in sources if (line := _naming_field(source.text, strings))]
     documents = {source.document_id or source.passage_id for source, _ in naming}
     if len(documents) != 1:
@@ -246,20 +246,20 @@ def _about_names(question: str, lines: Sequence[PassageLine]) -> list[PassageLin
     return [line for line in rows if any(f" {name} " in _alike(line.text) for name in names)]
 
 
-def asks_for_lines(question: str) -> bool:
+def asks_only_for_lines(question: str) -> bool:
     """Return whether a question only asks what is written about an exact string, or for errors."""
     strings = exact_strings(question)
     left = set(words(question)) - set(chain.from_iterable(map(words, strings)))
     return asks_errors(question) or (bool(strings) and len(left) < 2)
 
 
-def exact_sentences(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+def find_sentences_with_exact_strings(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, sentence)` of the sentences with a question's definite strings, most strings first.
 
     Without such strings, the name or abbreviation counts that is all the question asks about.
     """
     subject = asked_abbreviation(question) or only_subject(question)
-    strings = definite_strings(question, sources) or ((subject,) if subject else ())
+    strings = find_definite_strings(question, sources) or ((subject,) if subject else ())
     if not strings:
         return []
     wanted = frozenset(words(" ".join(strings)))
@@ -288,7 +288,7 @@ def _named_parts(question: str, sources: Sequence[Source]) -> list[Source]:
     return found
 
 
-def whole_parts(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+def find_named_parts(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, text)` of the numbered parts that a question names, short ones as a whole.
 
     A long one is shown from its beginning where the question asks for nothing else, and not at all otherwise.

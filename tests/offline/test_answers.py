@@ -11,7 +11,13 @@ from preflight_rag.models.protocol import Reader
 from preflight_rag.models.reading.extractive_reader import EVEN, PassageReading, Span
 from preflight_rag.offline.confidence import confidence_model, question_terms
 from preflight_rag.offline.evidence import NOTHING, evidence
-from preflight_rag.offline.found_answers import LEAST, ReadPassage, agreed, answers_of, grouped
+from preflight_rag.offline.found_answers import (
+    PROBABILITY_MARGIN,
+    ReadPassage,
+    combine_probabilities,
+    distinct_answers,
+    group_equal_answers,
+)
 from preflight_rag.offline.reader import NAME, OfflineReader
 from preflight_rag.state.reading import Extract, Source
 from preflight_rag.text.headers import ABOUT_THIS, CLOSEST, NOT_ANSWERED, UNREAD_LANGUAGE
@@ -94,8 +100,8 @@ async def test_passages_that_agree_are_cited_together(reader):
 
 
 def test_one_plain_answer_counts_for_more_than_many_doubtful_ones():
-    assert agreed([0.9]) == 0.9 > agreed([0.6] * 8) > agreed([0.6])
-    assert agreed([1.0, 1.0]) <= 1
+    assert combine_probabilities([0.9]) == 0.9 > combine_probabilities([0.6] * 8) > combine_probabilities([0.6])
+    assert combine_probabilities([1.0, 1.0]) <= 1
 
 
 @pytest.mark.parametrize(("first", "second", "short"), [(0.9, 0.89, "3,506"), (0.8, 0.95, "4,228")])
@@ -297,11 +303,11 @@ def reading(*margins, answerable=0.9):
 @given(st.lists(st.floats(-8, 8), min_size=1, max_size=4), st.floats(0, 1))
 def test_the_spans_of_a_passage_share_its_probability(margins, answerable):
     margins = sorted(margins, reverse=True)
-    found = answers_of(reading(*margins, answerable=answerable))
+    found = distinct_answers(reading(*margins, answerable=answerable))
     assert sum(item.probability for item in found) == pytest.approx(answerable, abs=0.001)
-    listed = answers_of(reading(*margins, answerable=answerable), several=True)
+    listed = distinct_answers(reading(*margins, answerable=answerable), several=True)
     assert listed[0].probability == pytest.approx(answerable, abs=0.001)
-    assert grouped(found)[0].confidence == pytest.approx(found[0].probability, abs=LEAST)
+    assert group_equal_answers(found)[0].confidence == pytest.approx(found[0].probability, abs=PROBABILITY_MARGIN)
 
 
 @pytest.mark.parametrize(

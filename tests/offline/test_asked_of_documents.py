@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from preflight_rag import Preflight
-from preflight_rag.offline.answers import with_likeliest
+from preflight_rag.offline.answers import add_sentence_of_likeliest_answer
 from preflight_rag.offline.evidence import sentences_of
 from preflight_rag.state.reading import Source
 
@@ -89,4 +89,6 @@ def test_a_line_of_the_letterhead_is_no_quote() -> None:
 )
 def test_the_sentence_of_the_likeliest_answer_is_shown_first_if_it_has_most_words(quotes, likeliest, shown) -> None:
     group = SimpleNamespace(text="550 metres", quotes=lambda: [likeliest])
-    assert [n for n, _ in with_likeliest("How long is the course of the fair?", quotes, group)] == shown
+    assert [
+        n for n, _ in add_sentence_of_likeliest_answer("How long is the course of the fair?", quotes, group)
+    ] == shown

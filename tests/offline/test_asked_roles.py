@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.models.reading.extractive_reader import Span
-from preflight_rag.offline.asked_roles import repeats_role, with_holder
+from preflight_rag.offline.asked_roles import repeats_asked_role, replace_role_with_holder
 from preflight_rag.offline.found_answers import PassageAnswer
 from preflight_rag.state.reading import Source
 
@@ -25,9 +25,9 @@ def answer(sentence, text, title="Handbook"):
 )
 def test_the_name_across_the_verb_is_the_answer_in_place_of_the_role(question, sentence, span, holder):
     found = answer(sentence, span)
-    assert repeats_role(question, found)
-    assert with_holder(question, found).text == holder
-    assert not repeats_role(question, with_holder(question, found))
+    assert repeats_asked_role(question, found)
+    assert replace_role_with_holder(question, found).text == holder
+    assert not repeats_asked_role(question, replace_role_with_holder(question, found))
 
 
 @pytest.mark.parametrize(
@@ -43,8 +43,8 @@ def test_the_name_across_the_verb_is_the_answer_in_place_of_the_role(question, s
 )
 def test_a_role_without_its_holder_is_no_answer_and_stays(question, sentence, span):
     found = answer(sentence, span)
-    assert repeats_role(question, found)
-    assert with_holder(question, found) == found
+    assert repeats_asked_role(question, found)
+    assert replace_role_with_holder(question, found) == found
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_a_role_without_its_holder_is_no_answer_and_stays(question, sentence, sp
 )
 def test_another_answer_repeats_no_role(question, sentence, span):
     found = answer(sentence, span)
-    assert not repeats_role(question, found)
-    assert with_holder(question, found) == found
+    assert not repeats_asked_role(question, found)
+    assert replace_role_with_holder(question, found) == found

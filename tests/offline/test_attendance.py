@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.offline.attendance import attendance_lines
+from preflight_rag.offline.attendance import find_attendance_lines
 from preflight_rag.state.reading import Source
 
 MARCH = Source(
@@ -22,11 +22,11 @@ JANUARY = Source(
 def test_the_next_meeting_is_another_one():
     text = "Present: Ann Bell\nApologies: Tom Ray\n" + "We spoke of the roof and of the yard.\n" * 9
     february = Source(1, "a", "Minutes 2024-02-13", f"{text}Next meeting: 12 March 2024")
-    assert attendance_lines("Who was absent from the meeting in March 2024?", [february]) == []
-    assert attendance_lines("Who was absent from the meeting in February 2024?", [february]) == [
+    assert find_attendance_lines("Who was absent from the meeting in March 2024?", [february]) == []
+    assert find_attendance_lines("Who was absent from the meeting in February 2024?", [february]) == [
         (1, "Apologies: Tom Ray")
     ]
-    assert attendance_lines("Who was absent from the meeting on 20 February 2024?", [february]) == []
+    assert find_attendance_lines("Who was absent from the meeting on 20 February 2024?", [february]) == []
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_the_next_meeting_is_another_one():
     ],
 )
 def test_who_was_there_is_in_the_lines_of_that_meeting(question, expected):
-    assert attendance_lines(question, [MARCH, JANUARY]) == expected
+    assert find_attendance_lines(question, [MARCH, JANUARY]) == expected

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.offline.class_columns import cell_of_class, is_name_of_class
+from preflight_rag.offline.class_columns import answer_from_size_classes, is_name_of_size_class
 from preflight_rag.state.reading import Source
 
 SPAY = "Surgery. | Procedure: Spay bitch | Up to 10 kg: 329 | 10-25 kg: 378 | 25-40 kg: 442 | Over 40 kg: 521"
@@ -13,7 +13,7 @@ NAILS = "Item: Nail clip | Dog: 17 | Cat: 15"
 
 def drafted(question, *more):
     text = "\n".join([SPAY, SCALE, DOG, *more])
-    return cell_of_class(question, [Source(1, "p", "Price list", text, document_id="d")], "LEAD")
+    return answer_from_size_classes(question, [Source(1, "p", "Price list", text, document_id="d")], "LEAD")
 
 
 @pytest.mark.parametrize(
@@ -95,11 +95,14 @@ def test_two_prices_of_one_row_are_both_shown():
 )
 def test_other_questions_are_left_to_others(question):
     lines = [NAILS, SPAY] if "nail" in question else [SPAY]
-    assert cell_of_class(question, [Source(1, "p", "Price list", "\n".join(lines), document_id="d")], "LEAD") is None
+    assert (
+        answer_from_size_classes(question, [Source(1, "p", "Price list", "\n".join(lines), document_id="d")], "LEAD")
+        is None
+    )
 
 
 def test_the_name_of_a_class_is_no_answer():
-    assert is_name_of_class("Up to 10 kg: 329", SPAY)
-    assert is_name_of_class("10-25 kg", SPAY)
-    assert not is_name_of_class("329", SPAY)
-    assert not is_name_of_class("Dog", NAILS)
+    assert is_name_of_size_class("Up to 10 kg: 329", SPAY)
+    assert is_name_of_size_class("10-25 kg", SPAY)
+    assert not is_name_of_size_class("329", SPAY)
+    assert not is_name_of_size_class("Dog", NAILS)

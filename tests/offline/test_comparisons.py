@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.offline.comparisons import compare
+from preflight_rag.offline.comparisons import answer_comparison
 from preflight_rag.state.reading import Source
 from preflight_rag.text.question_forms import comparison_of
 from preflight_rag.text.sentence_fit import SentenceFit
@@ -22,7 +22,7 @@ REPORTS = [
 
 
 def draft(question):
-    return compare(question, SentenceFit(question, REPORTS), "Lead:")
+    return answer_comparison(question, SentenceFit(question, REPORTS), "Lead:")
 
 
 @pytest.mark.parametrize(

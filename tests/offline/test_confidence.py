@@ -20,14 +20,14 @@ from preflight_rag.offline.confidence import (
     ConfidenceModel,
     answer_features,
     confidence_model,
+    find_unmentioned_topics,
     log_odds,
     prose,
     question_terms,
-    supported,
-    topics_nowhere,
+    support_log_odds,
     type_features,
 )
-from preflight_rag.offline.found_answers import ReadPassage, answers_of, grouped
+from preflight_rag.offline.found_answers import ReadPassage, distinct_answers, group_equal_answers
 from preflight_rag.state.errors import UsageError
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document
@@ -149,7 +149,7 @@ def test_the_model_is_a_logistic_one(a, b, probability):
 @given(st.floats(0, 1), st.floats(-4, 4), st.floats(-3, 3))
 def test_whatever_an_answers_sentence_says_the_probability_lies_within_its_bounds(yes, others, weight):
     model = ConfidenceModel(0.0, {"others": 1.0, SUPPORTED: weight}, answered=0.7, evidence=0.1)
-    known = {"others": others, SUPPORTED: supported(PassageReading((), 0.5, None, (yes, 1 - yes, 0.0)))}
+    known = {"others": others, SUPPORTED: support_log_odds(PassageReading((), 0.5, None, (yes, 1 - yes, 0.0)))}
     least, most = model.bounds({"others": others})
     assert least <= model.probability(known) <= most
     assert model.bounds(known) == (model.probability(known),) * 2
@@ -165,7 +165,7 @@ def passage(n, text, answer, answerable, document):
 
 def features(*read, question="What people live in Broken Bow?"):
     terms = question_terms(question, None, [item.source for item in read])
-    groups = grouped([answer for item in read for answer in answers_of(item)])
+    groups = group_equal_answers([answer for item in read for answer in distinct_answers(item)])
     return answer_features(question, groups[0], groups, read, terms)
 
 
@@ -184,7 +184,7 @@ def test_what_speaks_for_an_answer():
     assert found["differ"] == pytest.approx(math.log(0.6 / 0.4))
     assert found["gap"] == pytest.approx(math.log(9) - math.log(0.6 / 0.4))
     assert (found["rank"], found["margin"]) == (0.0, 1.0)
-    assert supported(PassageReading((), 0.5, None, (0.8, 0.1, 0.1))) == pytest.approx(math.log(4))
+    assert support_log_odds(PassageReading((), 0.5, None, (0.8, 0.1, 0.1))) == pytest.approx(math.log(4))
     assert found["covered_sentence"] == found["covered"] == 1.0
 
 
@@ -302,8 +302,8 @@ def test_words_of_the_question_that_no_document_has_are_named(embedder, tmp_path
             ("When was the data of the ibuprofen study written?", []),
         ):
             terms = question_terms(question, library, sources)
-            assert topics_nowhere(question, library, terms) == missing
-            assert topics_nowhere(question, None, terms) == []
+            assert find_unmentioned_topics(question, library, terms) == missing
+            assert find_unmentioned_topics(question, None, terms) == []
 
 
 def test_a_word_that_a_document_has_in_the_plural_is_not_called_absent(embedder, tmp_path):
@@ -311,8 +311,8 @@ def test_a_word_that_a_document_has_in_the_plural_is_not_called_absent(embedder,
         library.add([Document(id="a", source="a", title="Minutes", text="That differs from your predecessors, then.")])
         place = Source(1, "a", "Minutes", "Flat 5 A belongs to Ada Orr.")
         asked = "Who owns flat 5A?"
-        assert topics_nowhere(asked, library, question_terms(asked, library, [place])) == []
-        assert topics_nowhere(asked, library, question_terms(asked, library, [])) == ["5A"]
+        assert find_unmentioned_topics(asked, library, question_terms(asked, library, [place])) == []
+        assert find_unmentioned_topics(asked, library, question_terms(asked, library, [])) == ["5A"]
         question = "How long does her predecessor stay with the boxes?"
         terms = question_terms(question, library, [])
-        assert topics_nowhere(question, library, terms) == ["boxes"]
+        assert find_unmentioned_topics(question, library, terms) == ["boxes"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from preflight_rag.offline.continued_sentences import remedy_behind, with_neighbour, with_steps
+from preflight_rag.offline.continued_sentences import extend_to_all_steps, find_following_remedy, with_neighbour
 from preflight_rag.state.reading import Source
 from preflight_rag.text.quotes import plain
 
@@ -178,8 +178,8 @@ def test_the_reason_is_shown_though_the_quote_has_all_words():
 )  # fmt: skip
 def test_a_remedy_is_found_further_below(text, remedy):
     source = Source(1, "a", "Pumps", text)
-    assert remedy_behind(FIX, LEAKS, source) == remedy
-    assert remedy_behind("Where does the pump leak?", LEAKS, source) is None
+    assert find_following_remedy(FIX, LEAKS, source) == remedy
+    assert find_following_remedy("Where does the pump leak?", LEAKS, source) is None
 
 
 def test_a_permission_is_shown_with_the_refusal_before_it():
@@ -214,4 +214,4 @@ STEPS = "1. Tack it to cotton.\n2. Soak it for an hour;\n   change the water.\n3
     ],
 )
 def test_how_something_is_done_is_shown_with_all_steps(question, text, quote, shown):
-    assert with_steps(question, quote, Source(1, "a", "Lace", text)) == shown
+    assert extend_to_all_steps(question, quote, Source(1, "a", "Lace", text)) == shown

@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.models.reading.extractive_reader import Span
-from preflight_rag.offline.contrasts import is_of_contrast
+from preflight_rag.offline.contrasts import stands_in_contrast
 from preflight_rag.offline.found_answers import PassageAnswer
 from preflight_rag.state.reading import Source
 
@@ -34,4 +34,4 @@ def test_what_is_so_of_something_else_is_no_answer(question, text, answer, expec
     start = text.index(answer)
     span = Span(start, start + len(answer), answer, 5.0)
     found = PassageAnswer(Source(1, "p", "", text), span, 0.9)
-    assert is_of_contrast(question, found) is expected
+    assert stands_in_contrast(question, found) is expected

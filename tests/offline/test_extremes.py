@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.offline.extremes import extreme_of, table_extreme
+from preflight_rag.offline.extremes import answer_extreme_from_table, extreme_of
 from preflight_rag.offline.lines import narrowed
 from preflight_rag.state.reading import Source
 
@@ -33,7 +33,9 @@ SAFETY = [Source(1, "p", "Trial of A", "\n".join(TABLE), document_id="d")]
 
 
 def drafted(question, lines=TABLE):
-    return table_extreme(question, [Source(1, "p", "Trial of A", "\n".join(lines), document_id="d")], "LEAD")
+    return answer_extreme_from_table(
+        question, [Source(1, "p", "Trial of A", "\n".join(lines), document_id="d")], "LEAD"
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from preflight_rag.ingest.loaders import load
-from preflight_rag.offline.form_lines import named_fields
+from preflight_rag.offline.form_lines import find_named_fields
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import Document
 
@@ -37,7 +37,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> list[Source]:
     ],
 )
 def test_a_field_is_found_by_its_label_and_its_document(sources: list[Source], question: str, value: str) -> None:
-    (n, line), *others = named_fields(question, sources)
+    (n, line), *others = find_named_fields(question, sources)
     assert value in line
     assert line in next(source.text for source in sources if source.n == n)
     assert not others
@@ -57,7 +57,7 @@ def test_a_field_is_found_by_its_label_and_its_document(sources: list[Source], q
 def test_no_field_where_a_word_of_the_question_stands_nowhere_in_the_document(
     sources: list[Source], question: str
 ) -> None:
-    assert named_fields(question, sources) == []
+    assert find_named_fields(question, sources) == []
 
 
 def test_the_names_of_columns_are_shown_with_the_values_below_them() -> None:
@@ -65,19 +65,19 @@ def test_the_names_of_columns_are_shown_with_the_values_below_them() -> None:
         "Booking Summary\nStart Date End Date Gross Amount Net Amount\n12/20/24 12/31/24 $12,500.00 $11,250.00\nTotals"
     )
     source = Source(1, "p", "Movie booking", text, "booking.pdf", document_id="d")
-    ((_, line),) = named_fields("What is the net amount of the movie booking?", [source])
+    ((_, line),) = find_named_fields("What is the net amount of the movie booking?", [source])
     assert line == "Start Date End Date Gross Amount Net Amount\n12/20/24 12/31/24 $12,500.00 $11,250.00"
 
 
 def test_who_is_asked_for_is_a_name_and_no_address() -> None:
     text = "Contact: office@example.org\nContact: Michael Chen\nContact Email: Desk"
     source = Source(1, "p", "Booking agency", text, "booking.pdf", document_id="d")
-    assert named_fields("Who is the contact at the booking agency?", [source]) == [(1, "Contact: Michael Chen")]
+    assert find_named_fields("Who is the contact at the booking agency?", [source]) == [(1, "Contact: Michael Chen")]
 
 
 def test_long_documents_are_no_forms() -> None:
     source = Source(1, "p", "Invoice", "Total: 12.00", "invoice.txt", document_id="d", start=90_000)
-    assert named_fields("What is the total of the invoice?", [source]) == []
+    assert find_named_fields("What is the total of the invoice?", [source]) == []
 
 
 def test_sentence_that_names_more_goes_before_a_field() -> None:
@@ -86,32 +86,32 @@ def test_sentence_that_names_more_goes_before_a_field() -> None:
         "\nAction points\nB. Ferreira  sign the roof contract  by 20 March\n"
     )
     source = Source(1, "minutes.txt", "Minutes of the board", text, "minutes.txt", document_id="minutes.txt")
-    assert named_fields("How much will the roof repair cost?", [source]) == []
+    assert find_named_fields("How much will the roof repair cost?", [source]) == []
 
 
 @pytest.mark.parametrize("line", ["7. Notice", "2.1) Notice of the two", "Notice board - page 1"])
 def test_the_number_of_a_part_or_page_is_no_value(line: str) -> None:
     text = f"{line}\n\nDuring probation the notice is one week for the period that the contract names.\n"
-    assert named_fields("What is the notice period during probation?", [Source(1, "p", "", text)]) == []
+    assert find_named_fields("What is the notice period during probation?", [Source(1, "p", "", text)]) == []
 
 
 def test_a_year_is_no_number_of_a_field() -> None:
     text = "Roof project 2025/26\n\nEstimated cost of the roof project: £312,000\n"
-    found = named_fields("How much will the roof project cost?", [Source(1, "p", "", text)])
+    found = find_named_fields("How much will the roof project cost?", [Source(1, "p", "", text)])
     assert "Roof project 2025/26" not in [line for _, line in found]
 
 
 def test_a_sentence_that_a_printed_line_breaks_off_is_shown_whole() -> None:
     text = "Kiln report\nPrinted for the guild. Kiln tested by Ola\nLind of Vester, who found no crack.\nEnd of report"
     source = Source(1, "p", "Kiln report", text, "kiln.pdf", document_id="d")
-    ((_, line),) = named_fields("Who tested the kiln?", [source])
+    ((_, line),) = find_named_fields("Who tested the kiln?", [source])
     assert line == "Printed for the guild. Kiln tested by Ola\nLind of Vester, who found no crack."
 
 
 def test_the_name_of_a_column_behind_a_cell_is_no_person() -> None:
     rows = "Name: Ada Orr | Role: Garden | Days a week: 2\nName: Bo Lund | Role: Garden warden | Days a week: 5"
-    assert named_fields("Who is the garden warden?", [Source(1, "a", "Staff", rows)]) == []
-    assert named_fields("Who is the warden of the garden?", [Source(1, "a", "Garden", "Warden: Bo Lund")])
+    assert find_named_fields("Who is the garden warden?", [Source(1, "a", "Staff", rows)]) == []
+    assert find_named_fields("Who is the warden of the garden?", [Source(1, "a", "Garden", "Warden: Bo Lund")])
 
 
 def row_of(n: int, name: str, row: str) -> Source:
@@ -122,12 +122,12 @@ def test_same_row_of_another_price_list_is_shown_beside_the_shorter_one() -> Non
     old = row_of(1, "prices-2024.pdf", "Service: Ear tag | Dog: 19 | Cat: 18")
     new = row_of(2, "prices-2025.xlsx", "Item: Ear tag | Dog: 24 | Cat, ferret or small pet: 23")
     other = row_of(3, "prices-2023.csv", "Item: Nail clip | Dog: 12 | Cat: 11")
-    assert named_fields("How much is an ear tag?", [old, new, other]) == [(1, old.text), (2, new.text)]
+    assert find_named_fields("How much is an ear tag?", [old, new, other]) == [(1, old.text), (2, new.text)]
 
 
 def test_what_a_mail_quotes_is_no_field() -> None:
     mail = Source(1, "m", "Re: Price", "Somebody wrote: It says 19 pounds for the ear tag.", "m.eml", document_id="m")
-    assert named_fields("How much is the ear tag?", [mail]) == []
+    assert find_named_fields("How much is the ear tag?", [mail]) == []
 
 
 def test_columns_alone_name_all_rows_of_their_table() -> None:
@@ -137,5 +137,7 @@ def test_columns_alone_name_all_rows_of_their_table() -> None:
         "Date: 19 February | Speaker: Ursula Finch | Subject: Buttons",
     ]
     talks = Source(1, "p", "Newsletter", "\n".join(["Winter talks", *rows]), document_id="d")
-    assert named_fields("What are the dates and speakers of the winter talks?", [talks]) == [(1, row) for row in rows]
-    assert named_fields("What is the date of the winter talk on buttons?", [talks]) == [(1, rows[2])]
+    assert find_named_fields("What are the dates and speakers of the winter talks?", [talks]) == [
+        (1, row) for row in rows
+    ]
+    assert find_named_fields("What is the date of the winter talk on buttons?", [talks]) == [(1, rows[2])]

@@ -9,13 +9,13 @@ from preflight_rag.offline.found_answers import (
     AnswerGroup,
     PassageAnswer,
     ReadPassage,
-    answers_of,
-    counts_another,
-    grouped,
-    is_of_another,
-    is_one_of_several,
-    says_as_much,
-    with_asked_noun,
+    counts_something_else,
+    distinct_answers,
+    extend_to_asked_noun,
+    group_equal_answers,
+    has_as_many_question_words,
+    is_figure_of_another_thing,
+    is_one_of_listed_people,
 )
 from preflight_rag.state.reading import Source
 
@@ -29,7 +29,7 @@ def group(*passages: tuple[str, str, float]) -> AnswerGroup:
         start = text.index(answer)
         span = Span(start, start + len(answer), answer, 5.0)
         read.append(ReadPassage(Source(n, f"p{n}", "", text), PassageReading((span,), probability)))
-    return grouped([answer for item in read for answer in answers_of(item)])[0]
+    return group_equal_answers([answer for item in read for answer in distinct_answers(item)])[0]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def group(*passages: tuple[str, str, float]) -> AnswerGroup:
 )
 def test_a_passage_is_cited_that_says_the_whole_answer_and_answers(text, answer, probability, cited):
     found = group((FIRST, "Bill Gates and Paul Allen", 0.9), (text, answer, probability))
-    assert len(found.found) == 2
+    assert len(found.answers) == 2
     assert found.marks == ("[1][2]" if cited else "[1]")
     assert [n for n, _ in found.quotes()] == ([1, 2] if cited else [1])
 
@@ -70,7 +70,7 @@ def test_the_same_figure_in_other_words_is_cited():
 )
 def test_a_sentence_about_something_else_is_not_cited_with_the_answer(question, other, as_much):
     found = group(("The yard at Vester was founded by Ada Lund.", "Ada Lund", 0.9), (other, "Ada Lund", 0.8))
-    assert says_as_much(question, *found.found) is as_much
+    assert has_as_many_question_words(question, *found.answers) is as_much
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_sentence_about_something_else_is_not_cited_with_the_answer(question, 
     ],
 )
 def test_an_answer_has_the_noun_that_is_asked_for(question, text, answer, whole):
-    assert with_asked_noun(question, group((text, answer, 0.9)).found[0]).text == whole
+    assert extend_to_asked_noun(question, group((text, answer, 0.9)).answers[0]).text == whole
 
 
 JURY = "The jury will be Bo Dahl, Ada Lund and the winner of 2024, Eva Roth."
@@ -108,7 +108,7 @@ JURY = "The jury will be Bo Dahl, Ada Lund and the winner of 2024, Eva Roth."
     ],
 )
 def test_one_of_several_people_is_not_the_group(question, text, answer, is_one):
-    assert is_one_of_several(question, group((text, answer, 0.9)).found[0]) is is_one
+    assert is_one_of_listed_people(question, group((text, answer, 0.9)).answers[0]) is is_one
 
 
 def test_the_number_of_an_item_is_no_answer():
@@ -116,10 +116,10 @@ def test_the_number_of_an_item_is_no_answer():
     item, days = text.index("3."), text.index("3 days")
     spans = (Span(item, item + 1, "3", 5.0), Span(days, days + 6, "3 days", 4.0))
     read = ReadPassage(Source(1, "p1", "", text), PassageReading(spans, 0.9))
-    assert [answer.text for answer in answers_of(read)] == ["3 days"]
+    assert [answer.text for answer in distinct_answers(read)] == ["3 days"]
     newton = Source(1, "p1", "", "I. Newton wrote it.")
     read = ReadPassage(newton, PassageReading((Span(0, 9, "I. Newton", 5.0),), 0.9))
-    assert [answer.text for answer in answers_of(read)] == ["I. Newton"]
+    assert [answer.text for answer in distinct_answers(read)] == ["I. Newton"]
 
 
 PRICED = "Ada Lund proposed to lower the price of e-books from 12.99 to 9.99 by 4 votes."
@@ -135,7 +135,7 @@ PRICED = "Ada Lund proposed to lower the price of e-books from 12.99 to 9.99 by 
     ],
 )
 def test_a_price_counts_nothing(question, answer, is_price):
-    assert counts_another(question, group((PRICED, answer, 0.9)).found[0]) is is_price
+    assert counts_something_else(question, group((PRICED, answer, 0.9)).answers[0]) is is_price
 
 
 DELIVERY = "Within Germany two to three working days, to Austria four, to Switzerland up to seven."
@@ -156,7 +156,7 @@ def test_what_counts_something_else_is_told_from_what_is_asked_for(question, ans
     text = "He scored 96 goals in 306 games for Norwich."
     start = text.index(answer)
     span = Span(start, start + len(answer), answer, 1.0)
-    assert counts_another(question, PassageAnswer(Source(1, "p", "Roberts", text), span, 0.9)) is another
+    assert counts_something_else(question, PassageAnswer(Source(1, "p", "Roberts", text), span, 0.9)) is another
 
 
 @pytest.mark.parametrize(
@@ -176,4 +176,4 @@ def test_what_counts_something_else_is_told_from_what_is_asked_for(question, ans
 def test_a_figure_of_another_part_of_the_sentence_is_no_answer(question, sentence, answer, another):
     start = sentence.index(answer)
     span = Span(start, start + len(answer), answer, 1.0)
-    assert is_of_another(question, PassageAnswer(Source(1, "p", "", sentence), span, 0.9)) is another
+    assert is_figure_of_another_thing(question, PassageAnswer(Source(1, "p", "", sentence), span, 0.9)) is another

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from preflight_rag.offline.lines import exact_sentences, lines_of_coded_document, named_lines, narrowed
+from preflight_rag.offline.lines import (
+    find_lines_of_coded_document,
+    find_named_lines,
+    find_sentences_with_exact_strings,
+    narrowed,
+)
 from preflight_rag.state.reading import Source
 
 PARTS = Source(
@@ -27,12 +32,12 @@ PROSE = Source(3, "q", "Mails", "Write to a@lund.org. It is read by Ada. Write t
 
 
 def test_rows_are_named_by_a_code_or_by_a_cell() -> None:
-    assert named_lines("price of vx4490", [PARTS]) == [(1, PARTS.text.split("\n")[1])]
-    assert named_lines("Which parts come from Norrland?", [PARTS]) == [
+    assert find_named_lines("price of vx4490", [PARTS]) == [(1, PARTS.text.split("\n")[1])]
+    assert find_named_lines("Which parts come from Norrland?", [PARTS]) == [
         (1, PARTS.text.split("\n")[0]),
         (1, PARTS.text.split("\n")[2]),
     ]
-    assert named_lines("Who was the mayor?", [PARTS, LOG]) == []
+    assert find_named_lines("Who was the mayor?", [PARTS, LOG]) == []
 
 
 def test_a_row_with_all_words_of_the_question_goes_before_a_cell_that_is_one_of_them() -> None:
@@ -41,18 +46,20 @@ def test_a_row_with_all_words_of_the_question_goes_before_a_cell_that_is_one_of_
     budget = "Item: Insurance | Budget 2024 (£): 9400"
     register = Source(1, "a", "Loans", f"{loan}\n{other}")
     sources = [register, Source(2, "b", "Budget", budget)]
-    assert named_lines("What is the insurance value of the sextant?", sources) == [(1, loan)]
+    assert find_named_lines("What is the insurance value of the sextant?", sources) == [(1, loan)]
 
 
 def test_the_row_with_most_of_the_question_in_one_cell_goes_before_a_cell_with_less_of_it() -> None:
     rows = "Name: Ada Orr | Role: Garden\nName: Bo Lund | Role: Garden warden\nName: Cy Moss | Role: Garden"
     for question in ("Who is the garden warden?", "Who is our garden warden in the east wing?"):
-        assert named_lines(question, [Source(1, "a", "Staff", rows)]) == [(1, "Name: Bo Lund | Role: Garden warden")]
+        assert find_named_lines(question, [Source(1, "a", "Staff", rows)]) == [
+            (1, "Name: Bo Lund | Role: Garden warden")
+        ]
 
 
 def test_errors_are_named_by_what_the_question_says_of_them() -> None:
-    assert named_lines("Which worker failed?", [LOG]) == [(2, LOG.text.split("\n")[1])]
-    assert named_lines("Which errors are there?", [LOG]) == [(2, line) for line in LOG.text.split("\n")[1:]]
+    assert find_named_lines("Which worker failed?", [LOG]) == [(2, LOG.text.split("\n")[1])]
+    assert find_named_lines("Which errors are there?", [LOG]) == [(2, line) for line in LOG.text.split("\n")[1:]]
 
 
 def test_a_reader_is_given_what_is_about_the_string() -> None:
@@ -65,14 +72,14 @@ def test_a_reader_is_given_what_is_about_the_string() -> None:
 
 
 def test_sentences_with_the_string_are_evidence() -> None:
-    assert exact_sentences("a@lund.org", [PROSE]) == [(3, "Write to a@lund.org.")]
+    assert find_sentences_with_exact_strings("a@lund.org", [PROSE]) == [(3, "Write to a@lund.org.")]
 
 
 def test_the_sentence_around_a_string_is_trimmed_to_it_and_a_title_is_no_quote():
     text = (
         "GX-2290 data sheet\n\n" + "a run of words without a stop " * 40 + "then GX-2290 weighs 4 kg " + "and on " * 100
     )
-    (n, quote), *others = exact_sentences("GX-2290", [Source(1, "p", "GX-2290 data sheet", text)])
+    (n, quote), *others = find_sentences_with_exact_strings("GX-2290", [Source(1, "p", "GX-2290 data sheet", text)])
     assert (n, others) == (1, [])
     assert "GX-2290 weighs 4 kg" in quote
     assert len(quote) <= 600
@@ -84,8 +91,8 @@ PEOPLE = "Contact: Dr. Ngozi Okafor | Phone (work, fax): +47 55\nContact: Lea Vi
 
 def test_row_about_the_person_goes_before_one_with_another_word_of_the_question():
     sources = [Source(1, "p", "keys", FAXES), Source(2, "q", "people", PEOPLE)]
-    assert named_lines("What is the fax number of Ngozi Okafor?", sources) == [(2, PEOPLE.split("\n")[0])]
-    assert named_lines("What is the number of the fax?", sources) == [(1, FAXES.split("\n")[0])]
+    assert find_named_lines("What is the fax number of Ngozi Okafor?", sources) == [(2, PEOPLE.split("\n")[0])]
+    assert find_named_lines("What is the number of the fax?", sources) == [(1, FAXES.split("\n")[0])]
 
 
 LEASE = """2.1 The rent is 900 crowns.
@@ -109,7 +116,7 @@ Notice is three months, or 2.2 million crowns."""
     ],
 )
 def test_clause_is_shown_from_its_number_to_the_next(question, clause):
-    assert exact_sentences(question, [Source(1, "p", "Lease", LEASE)]) == [(1, clause)]
+    assert find_sentences_with_exact_strings(question, [Source(1, "p", "Lease", LEASE)]) == [(1, clause)]
 
 
 BILL = Source(
@@ -132,17 +139,17 @@ BILL = Source(
     ],
 )
 def test_the_line_asked_for_of_a_document_named_by_its_code_goes_before_the_code(question, line):
-    assert lines_of_coded_document(question, [BILL, PARTS]) == [(1, line), (1, "Bill number: KD-2210")]
+    assert find_lines_of_coded_document(question, [BILL, PARTS]) == [(1, line), (1, "Bill number: KD-2210")]
 
 
 @pytest.mark.parametrize("question", ["What is KD-2210?", "How much tax was on RB-0777?", "Who supplies VX-5105?"])
 def test_no_document_is_named_by_a_code_that_is_all_of_the_question_or_one_of_a_list(question):
-    assert lines_of_coded_document(question, [BILL, PARTS]) == []
+    assert find_lines_of_coded_document(question, [BILL, PARTS]) == []
 
 
 def test_entries_of_a_list_with_one_label_are_no_documents():
     text = "Order: RB-0415\nTax: 4\nOrder: RB-0416\nTax: 9"
-    assert lines_of_coded_document("What is the tax of RB-0416?", [Source(1, "o", "Orders", text)]) == []
+    assert find_lines_of_coded_document("What is the tax of RB-0416?", [Source(1, "o", "Orders", text)]) == []
 
 
 def test_rows_of_the_named_table_with_another_word_of_the_question_go_before_others():
@@ -150,12 +157,12 @@ def test_rows_of_the_named_table_with_another_word_of_the_question_go_before_oth
     rows = f"No.: 1 | Wreck: Barge | Depth (m): 9\n{ship}\n{anchor}"
     wrecks = Source(1, "w", "Wreck list", rows)
     question = "What is the depth of the anchor lost in the wreck list?"
-    assert named_lines(question, [wrecks]) == [(1, anchor), (1, ship)]
-    assert named_lines("What is the depth of the anchor lost in the harbour?", [wrecks]) == []
-    assert named_lines("What is the colour of the anchors lost in the wreck list?", [wrecks]) == []
+    assert find_named_lines(question, [wrecks]) == [(1, anchor), (1, ship)]
+    assert find_named_lines("What is the depth of the anchor lost in the harbour?", [wrecks]) == []
+    assert find_named_lines("What is the colour of the anchors lost in the wreck list?", [wrecks]) == []
 
 
 def test_of_rows_with_a_named_cell_the_one_with_most_words_comes_first() -> None:
     rows = ["No: 1 | Object: Button, livery | Location: C5", "No: 2 | Object: Button, fire brigade | Location: C12"]
     listed = Source(1, "p", "Inventory", "\n".join(rows))
-    assert named_lines("Where is the fire brigade button kept?", [listed]) == [(1, rows[1]), (1, rows[0])]
+    assert find_named_lines("Where is the fire brigade button kept?", [listed]) == [(1, rows[1]), (1, rows[0])]

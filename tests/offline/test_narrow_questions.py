@@ -4,7 +4,7 @@ import pytest
 
 from preflight_rag.models.reading.extractive_reader import Span
 from preflight_rag.offline.cell_types import is_of_asked_type
-from preflight_rag.offline.found_answers import agree, within_sentences
+from preflight_rag.offline.found_answers import are_equal_answers, cut_to_one_sentence
 from preflight_rag.offline.narrow_questions import is_too_wide
 from preflight_rag.text.values import asked_kind
 
@@ -105,7 +105,7 @@ def test_a_cell_names_the_time_it_is_for(question, cell, column, labels, may):
 )
 def test_a_figure_keeps_its_sign_and_what_limits_it(text, found, whole):
     start = text.rindex(found)
-    assert [span.text for span in within_sentences(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
+    assert [span.text for span in cut_to_one_sentence(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def test_a_figure_keeps_its_sign_and_what_limits_it(text, found, whole):
 )
 def test_a_date_is_whole_and_a_verb_is_no_month(text, found, whole):
     start = text.rindex(found)
-    assert [span.text for span in within_sentences(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
+    assert [span.text for span in cut_to_one_sentence(text, [Span(start, start + len(found), found, 1.0)])] == [whole]
 
 
 def test_limits_that_differ_are_two_answers():
-    assert not agree("more than 50 people", "less than 50 people")
-    assert agree("about 50 people", "about 50 people")
+    assert not are_equal_answers("more than 50 people", "less than 50 people")
+    assert are_equal_answers("about 50 people", "about 50 people")

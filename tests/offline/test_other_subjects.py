@@ -3,7 +3,7 @@
 import pytest
 
 from preflight_rag.models.reading.extractive_reader import Span
-from preflight_rag.offline.found_answers import PassageAnswer, within_sentences
+from preflight_rag.offline.found_answers import PassageAnswer, cut_to_one_sentence
 from preflight_rag.offline.other_subjects import is_about_another
 from preflight_rag.state.reading import Source
 from preflight_rag.text.offices import asked_office
@@ -78,5 +78,5 @@ def test_a_sentence_about_the_question_s_own_answers(question, short, text, plac
 )
 def test_the_end_of_a_range_is_given_with_its_beginning(text, span, whole):
     start = text.index(span)
-    (found,) = within_sentences(text, [Span(start, start + len(span), span, 1.0)])
+    (found,) = cut_to_one_sentence(text, [Span(start, start + len(span), span, 1.0)])
     assert found.text == text[found.start : found.end] == whole
