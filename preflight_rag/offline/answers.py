@@ -124,24 +124,25 @@ from preflight_rag.text.values import asked_kind, ends_in_fragment
 from preflight_rag.text.words import STOP_WORDS, words
 
 MAX_LISTED = 10
-"""Answers in a list; set by hand, as above."""
-NEAR = 1.0
-"""Least nearness of passages to a question's topic at which they are shown. This and the next were set on half of 100
-questions over 98 articles on viruses and of 100 about anything else, for the default embedder."""
-ALIKE = 0.5
-"""Cosine of a sentence with the question from which it is near, whatever words it lacks."""
-ALIKE_ABROAD = 0.35
-"""Least cosine of a sentence in another language, without a word of the question, that is shown for it. A guess."""
-MOST_FIRST = 8
-"""Passages, of those that the search puts first, in which a sentence of the same meaning is looked for; a guess."""
-CLEARLY_MORE = 2
-"""Words of the question that a sentence has more than a row, from which it goes before the row; a guess."""
+"""Maximum number of answers in a list; set by hand."""
+LEAST_TOPIC_SCORE = 1.0
+"""Minimum topic score of passages that are shown as evidence; `is_on_topic` adds it up. This and the next were set on
+half of 100 questions over 98 articles on viruses and of 100 about anything else, for the default embedder."""
+LEAST_SIMILARITY = 0.5
+"""Minimum cosine of a sentence and the question at which the sentence is on topic, whatever words it lacks."""
+LEAST_FOREIGN_SIMILARITY = 0.35
+"""Minimum cosine at which a sentence in a language that the reader does not read is shown. A guess."""
+MAX_PARAPHRASE_PASSAGES = 8
+"""Number of passages, first in the search's order, in which a paraphrase of the question is looked for; a guess."""
+CLEAR_WORD_LEAD = 2
+"""Number of question words that a sentence must have more than a row in order to go before the row; a guess."""
 LEAST_LIKELY = 0.3
-"""Probability of the likeliest answer from which its sentence is among the quotes; a guess."""
+"""Minimum probability of the likeliest answer at which its sentence is among the quotes; a guess."""
 MAX_REREAD = 2
-"""Sentences that are read by themselves where the likeliest answer stands in one that does not fit; a guess."""
+"""Maximum number of better sentences that are read alone if the likeliest answer's sentence does not fit; a guess."""
 MAX_JUDGED = 4
-"""Different answers, likeliest first, whose confidence is worked out. Set by hand: it may cost a short reading each."""
+"""Maximum number of different answers, likeliest first, whose probability is computed. Set by hand: each may cost a
+short reading."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +156,8 @@ class ClaimableAnswer:
 class JudgedAnswers:
     """The answers of the first passages, each with the probability that it is right.
 
-    Whether the sentence around an answer supports it takes an extra reading, and that moves the probability by a
-    bounded amount only. So the sentence is read only where it may change what is shown: few answers come near a claim,
-    and COrg has answers to judge for each document that it compares.
+    Whether the sentence around an answer supports it takes an extra reading, which moves the probability by a bounded
+    amount only. So the sentence is read only where that may change what is shown.
 
     Args:
         extractive: The extractive reader.
@@ -166,6 +166,10 @@ class JudgedAnswers:
         terms: The question's words, weighted.
         fit: The sentences that match the question; answers of other sentences are never claimed.
         several: Whether the question asks for several answers.
+
+    Attributes:
+        groups: The different answers, likeliest first, each with the passages that give it; methods return indices
+            into this list.
     """
 
     def __init__(
@@ -178,116 +182,129 @@ class JudgedAnswers:
         *,
         several: bool,
     ) -> None:
-        spans = chain.from_iterable(distinct_answers(part, several=several) for part in read)
-        found = [extend_to_asked_noun(question, replace_role_with_holder(question, item)) for item in spans]
-        self._extractive, self._question, self._model, self._fit = extractive, question, confidence_model(), fit
+        self._extractive, self._question, self._fit = extractive, question, fit
+        self._model = confidence_model()
         self._office, self._sources = asked_office(question), [item.source for item in read]
-        self.groups = group_equal_answers(found + self._of_better_sentences(found))[
-            : MAX_LISTED if several else MAX_JUDGED
+        answers = [
+            extend_to_asked_noun(question, replace_role_with_holder(question, answer))
+            for passage in read
+            for answer in distinct_answers(passage, several=several)
         ]
+        limit = MAX_LISTED if several else MAX_JUDGED
+        self.groups = group_equal_answers(answers + self._read_better_sentences(answers))[:limit]
         self._relevance = max((item.bearing for item in read), default=0.0)
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
     def claims(self) -> list[ClaimableAnswer]:
-        """The answers that are likely enough and of a kind to be claimed, likeliest first."""
-        open_ = [i for i in self.claimable() if self._model.may_claim(self._features[i])]
-        self._support(open_)
-        claimed = [i for i in open_ if self._model.claims(self._features[i])]
-        judged = [
-            ClaimableAnswer(self._agreeing(self.groups[i]), self._model.probability(self._features[i])) for i in claimed
-        ]
-        return sorted(judged, key=lambda item: -item.confidence)
+        """The answers that are likely enough to be claimed and that no rule forbids to claim, likeliest first."""
+        candidates = [i for i in self.claimable() if self._model.may_claim(self._features[i])]
+        self._add_support(candidates)
+        claims = []
+        for i in candidates:
+            if self._model.claims(self._features[i]):
+                probability = self._model.probability(self._features[i])
+                claims.append(ClaimableAnswer(self._keep_agreeing_passages(self.groups[i]), probability))
+        return sorted(claims, key=lambda claim: -claim.confidence)
 
-    def _agreeing(self, group: AnswerGroup) -> AnswerGroup:
-        """Return a group without the passages whose sentences say the same of something else.
+    def _keep_agreeing_passages(self, group: AnswerGroup) -> AnswerGroup:
+        """Return a group without the passages whose sentences give the same answer to another question.
 
-        "The minimum period is two weeks" agrees with no sentence on the period for trusted organisations.
+        "The minimum period is two weeks" does not agree with "two weeks" in a sentence on trusted organisations.
         """
         first, *others = group.answers
         agreeing = (other for other in others if has_as_many_question_words(self._question, first, other))
         return replace(group, answers=(first, *agreeing))
 
     def claimable(self) -> list[int]:
-        """Return the places of the answers that no rule forbids to claim, however likely they are."""
+        """Return the indices of the answers that no rule forbids to claim, whatever their probability is."""
         return [
-            place
-            for place, group in enumerate(self.groups)
-            if self._fits(group.answers[0]) and not any(self._features[place][name] for name in VETOES)
+            i
+            for i, group in enumerate(self.groups)
+            if self._fits(group.answers[0]) and not any(self._features[i][name] for name in VETOES)
         ]
 
     def why_unclaimed(self) -> str:
-        """Why none of the answers is claimed: a sentence for the user on what speaks against the likeliest one."""
+        """Return a sentence for the user on why the likeliest answer is not claimed, or that there is no answer."""
         if not self.groups:
             return why_unclaimed("nothing")
-        bounds = [self._model.bounds(features) for features in self._features]
-        best = self._likeliest()
+        best = self._index_of_likeliest()
         answer, features = self.groups[best], self._features[best]
-        veto = next((name for name in VETOES if features[name]), None) or self._misfit(answer.answers[0])
-        likely, least = bounds[best][0], self._model.answered
-        return why_unclaimed(veto or "unlikely", answer=answer.text, probability=likely, least=least)
+        veto = next((name for name in VETOES if features[name]), None)
+        reason = veto or self._reason_against_claim(answer.answers[0]) or "unlikely"
+        least_probability, _ = self._model.bounds(features)
+        return why_unclaimed(reason, answer=answer.text, probability=least_probability, least=self._model.answered)
 
-    def _likeliest(self) -> int:
-        """Return the place of the likeliest answer."""
+    def _index_of_likeliest(self) -> int:
+        """Return the index of the likeliest answer."""
         return max(range(len(self.groups)), key=lambda i: self._model.bounds(self._features[i]))
 
-    def likeliest(self) -> AnswerGroup | None:
-        """Return the likeliest answer, if it is likely enough to be looked at by a person."""
+    def answer_worth_showing(self) -> AnswerGroup | None:
+        """Return the likeliest answer if it is at least `LEAST_LIKELY` likely; else None.
+
+        None, too, if it stands in another document than the question names, or in an edition that was replaced.
+        """
         if not self.groups:
             return None
-        best = self._likeliest()
+        best = self._index_of_likeliest()
         first = self.groups[best].answers[0]
-        off = self._fit.is_of_other_document(first.source.n) or self._fit.is_replaced(first.source.n, first.quote)
-        is_likely = self._model.bounds(self._features[best])[0] >= LEAST_LIKELY
-        return self.groups[best] if is_likely and not off else None
+        is_outside = self._fit.is_of_other_document(first.source.n)
+        if is_outside or self._fit.is_replaced(first.source.n, first.quote):
+            return None
+        least_probability, _ = self._model.bounds(self._features[best])
+        return self.groups[best] if least_probability >= LEAST_LIKELY else None
 
-    def is_near(self, ranked: Sequence[ScoredSentence]) -> bool:
-        """Return whether passages are about the question's topic: by similarity, or by shared words and the reader.
+    def is_on_topic(self, ranked: Sequence[ScoredSentence]) -> bool:
+        """Return whether the passages are about the question's topic.
 
-        In a small collection shared words say little: one missing word outweighs all others.
+        One sentence similar to the question is enough; else similarity, shared words and the reader's relevance are
+        added up. Shared words alone say little in a small collection, so the rarest missing word is subtracted.
 
         Args:
-            ranked: The sentences, best first.
+            ranked: The passages' sentences with their similarity to the question.
         """
-        likeness = max((item.similarity for item in ranked), default=0.0)
+        similarity = max((item.similarity for item in ranked), default=0.0)
         covered = max((features["covered"] for features in self._features), default=0.0)
         missing = min((features["rarest_missing"] for features in self._features), default=1.0)
-        return likeness >= ALIKE or likeness + covered + (self._relevance - missing) / 2 >= NEAR
+        topic_score = similarity + covered + (self._relevance - missing) / 2
+        return similarity >= LEAST_SIMILARITY or topic_score >= LEAST_TOPIC_SCORE
 
     def is_evidence(self) -> bool:
-        """Return whether one of the answers is likely enough for the passages to bear on the question."""
+        """Return whether one of the answers is likely enough for its passage to be shown as evidence."""
         bounds = [self._model.bounds(features) for features in self._features]
         if any(least >= self._model.evidence for least, _ in bounds):
             return True
-        # Only answers that the further reading could still lift to evidence are worth it.
-        self._support([i for i, (_, most) in enumerate(bounds) if most >= self._model.evidence])
+        # The further reading is done only for answers that it could still lift to evidence.
+        self._add_support([i for i, (_, most) in enumerate(bounds) if most >= self._model.evidence])
         return any(self._model.bounds(features)[0] >= self._model.evidence for features in self._features)
 
     def all_features(self) -> list[dict[str, float]]:
-        """Return all features of each answer."""
-        self._support(range(len(self.groups)))
+        """Return all features of each answer, `SUPPORTED` among them, for which the sentences are read."""
+        self._add_support(range(len(self.groups)))
         return self._features
 
     def _fits(self, answer: PassageAnswer) -> bool:
-        """Return whether an answer's sentence is about the question's subject, and the answer of what it asks for."""
-        return self._misfit(answer) is None
+        """Return whether no rule forbids to claim an answer."""
+        return self._reason_against_claim(answer) is None
 
-    def _misfit(self, answer: PassageAnswer) -> str | None:
-        """Return why an answer's sentence forbids a claim, by its name in `UNCLAIMED`; None if it does not."""
+    def _reason_against_claim(self, answer: PassageAnswer) -> str | None:
+        """Return the key in `UNCLAIMED` of the rule that forbids to claim an answer; None if no rule does."""
         question, source, quote = self._question, answer.source, answer.quote
         # Any reason ends the claim; the order decides which one the user is told.
         if ends_in_fragment(question):
             return "fragment"
         may_claim = self._fit.may_claim(source.n, quote)
-        if _is_of_question_before(question, quote):
+        if _answers_earlier_question(question, quote):
             return "subject"
         if repeats_asked_role(question, answer) or is_name_of_size_class(answer.text, quote):
             return "wrong_type"
-        if any(
-            counts(question, answer) for counts in (counts_something_else, is_partial_figure, is_one_of_listed_people)
+        if (
+            counts_something_else(question, answer)
+            or is_partial_figure(question, answer)
+            or is_one_of_listed_people(question, answer)
         ):
             return "counted"
-        if less := _says_less(question, source, quote):
-            return less
+        if reason := _reason_of_weaker_statement(question, source, quote):
+            return reason
         if is_too_wide(question, quote, answer.text, source.title):
             return "wide"
         if (
@@ -309,10 +326,10 @@ class JudgedAnswers:
             return "changed"
         if is_next_of_the_past(question, source):
             return "another_year"
-        return None if may_claim else self._why_not(source, quote)
+        return None if may_claim else self._reason_of_sentence_fit(source, quote)
 
-    def _why_not(self, source: Source, quote: str) -> str:
-        """Return why a sentence that may not be claimed from is none to claim from, by its name in `UNCLAIMED`."""
+    def _reason_of_sentence_fit(self, source: Source, quote: str) -> str:
+        """Return the key in `UNCLAIMED` of why the sentence fit forbids to claim an answer from a quote."""
         if self._fit.outdated(source.n, quote):
             return "changed"
         if self._fit.is_replaced(source.n, quote):
@@ -321,112 +338,117 @@ class JudgedAnswers:
             return "opposite"
         return "denied" if denies(quote) else "subject"
 
-    def _of_better_sentences(self, found: Sequence[PassageAnswer]) -> list[PassageAnswer]:
-        """Return the answers of sentences that fit the question, if the likeliest answer's sentence does not.
+    def _read_better_sentences(self, answers: Sequence[PassageAnswer]) -> list[PassageAnswer]:
+        """Return the best answer of each better sentence, read alone; [] if the likeliest answer fits already.
 
-        These sentences are read alone: when a whole passage is read, its likeliest answer may be in a neighbour of
-        the right sentence.
+        A better sentence fits the question and is similar to the likeliest answer's one. When a whole passage is read,
+        the reader may take its answer from a neighbour of the right sentence.
         """
-        best = max(found, key=lambda item: (item.ranking_score, -item.source.n), default=None)
-        # Where the likeliest answer's own sentence fits there is nothing to repair, and no further reading is paid for.
+        best = max(answers, key=lambda answer: (answer.ranking_score, -answer.source.n), default=None)
         if best is None or self._fits(best):
             return []
         better = self._fit.better(best.source.n, best.quote)[:MAX_REREAD]
         readings = self._extractive.read([(self._question, item.source.title, item.text) for item in better])
-        made = []
+        result = []
         for item, reading in zip(better, readings, strict=True):
-            # The reader counts from the beginning of the sentence, an answer from that of its passage.
+            # The reader counts characters from the beginning of the sentence, an answer from that of its passage.
             moved = tuple(
                 replace(span, start=span.start + item.start, end=span.end + item.start) for span in reading.spans
             )
-            spans = distinct_answers(ReadPassage(item.source, replace(reading, spans=moved)))[:1]
-            made += [replace_role_with_holder(self._question, span) for span in spans]
-        return made
+            best_first = distinct_answers(ReadPassage(item.source, replace(reading, spans=moved)))
+            result += [replace_role_with_holder(self._question, answer) for answer in best_first[:1]]
+        return result
 
-    def _support(self, places: Iterable[int]) -> None:
-        """Record for the answers at some places how well the sentences around them support them."""
-        unread = [i for i in places if SUPPORTED not in self._features[i]]
+    def _add_support(self, indices: Iterable[int]) -> None:
+        """Add the feature `SUPPORTED` to the answers at some indices: how well their sentences support them."""
+        unread = [i for i in indices if SUPPORTED not in self._features[i]]
         # As one statement: the verdict head then says whether the sentence confirms the answer.
         pairs = [(f"{self._question} {self.groups[i].text}", "", self.groups[i].answers[0].quote) for i in unread]
         for i, reading in zip(unread, self._extractive.read(pairs), strict=True):
             self._features[i] = {**self._features[i], SUPPORTED: support_log_odds(reading)}
 
 
-def _says_less(question: str, source: Source, quote: str) -> str:
-    """Return why a sentence says less than what is asked, by its name in `UNCLAIMED`; "" if it does not."""
+def _reason_of_weaker_statement(question: str, source: Source, quote: str) -> str:
+    """Return the key in `UNCLAIMED` of why a sentence only proposes something, or stands beside one that says more.
+
+    Return "" if it does neither.
+    """
     if only_proposes(question, quote):
         return "proposed"
     return "beside" if is_said_beside(question, source, quote) else ""
 
 
-def _is_of_question_before(question: str, quote: str) -> bool:
-    """Return whether a sentence has no word of the last of several questions: it answers one before it."""
-    asked = subject_words(question)
-    return question.count("?") > 1 and bool(asked) and asked.isdisjoint(words(quote))
+def _answers_earlier_question(question: str, quote: str) -> bool:
+    """Return whether a message asks several questions, and a sentence has no subject word of the last one."""
+    subject = subject_words(question)
+    return question.count("?") > 1 and bool(subject) and subject.isdisjoint(words(quote))
 
 
 _LANGUAGE_SAMPLE = 600
-"""Characters by which a passage's language is told: one of 2,463 English passages of published sets was mistaken."""
+"""Number of characters from which a passage's language is detected: one of 2,463 English passages of published sets was
+mistaken."""
 
 
-def _is_all_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
-    """Return whether a sentence has all that a question names, together with its title and the heading above it."""
-    asked = subject_words(question)
-    every = (item.sentence.terms | item.sentence.title_terms for item in ranked)
-    return len(asked) > 1 and any(asked <= terms for terms in every)
+def _has_sentence_with_all_names(question: str, ranked: Sequence[ScoredSentence]) -> bool:
+    """Return whether one sentence, with its title and heading, has all subject words of a question; two at least."""
+    subject = subject_words(question)
+    word_sets = (item.sentence.terms | item.sentence.title_terms for item in ranked)
+    return len(subject) > 1 and any(subject <= terms for terms in word_sets)
 
 
-def _is_half_named(question: str, ranked: Sequence[ScoredSentence]) -> bool:
-    """Return whether a sentence, with the heading above it, has half of what a question names."""
-    asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
-    every = (item.sentence.terms | item.sentence.title_terms for item in ranked)
-    return any(2 * len(asked & terms) >= len(asked) for terms in every)
+def _has_sentence_with_half_the_names(question: str, ranked: Sequence[ScoredSentence]) -> bool:
+    """Return whether one sentence, with its title and heading, has at least half of a question's subject words."""
+    subject = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
+    word_sets = (item.sentence.terms | item.sentence.title_terms for item in ranked)
+    return any(2 * len(subject & terms) >= len(subject) for terms in word_sets)
 
 
-def _prose_of(question: str, sources: Sequence[Source]) -> list[Sentence]:
-    """Return the sentences of running text, without questions."""
+def _prose_sentences(question: str, sources: Sequence[Source]) -> list[Sentence]:
+    """Return the sentences of the passages that are neither rows of tables nor questions."""
     return [item for item in sentences_of(sources, question) if not is_row(item.text) and not item.text.endswith("?")]
 
 
 def add_sentence_of_likeliest_answer(
     question: str, quotes: Sequence[tuple[int, str]], likeliest: AnswerGroup | None
 ) -> list[tuple[int, str]]:
-    """Return quotes with the sentence of the likeliest answer, if none has it: before them if it has most words.
+    """Return quotes with the sentence of the likeliest answer, since the line on why nothing is claimed names it.
 
-    The line on why nothing is claimed names that answer.
+    The sentence goes first if it has more of the question's words than any quote, else last. The quotes are returned
+    unchanged if there are none or more than `MAX_QUOTED`, if one of them has the answer, or if the sentence is a
+    question or shares no word with the question.
     """
     if not quotes or len(quotes) > MAX_QUOTED or likeliest is None:
         return list(quotes)
     is_shown = any(plain(likeliest.text) in plain(quote) for _, quote in quotes)
-    n, quote = likeliest.quotes()[0]
-    asked = frozenset(words(question)) - STOP_WORDS
-    shares = asked & frozenset(words(quote))
-    if is_shown or not shares or is_question(quote):
+    n, sentence = likeliest.quotes()[0]
+    question_words = frozenset(words(question)) - STOP_WORDS
+    shared = question_words & frozenset(words(sentence))
+    if is_shown or not shared or is_question(sentence):
         return list(quotes)
-    says_most = len(shares) > max(len(asked & frozenset(words(other))) for _, other in quotes)
-    return [(n, quote), *quotes] if says_most else [*quotes, (n, quote)]
+    most_shared = max(len(question_words & frozenset(words(quote))) for _, quote in quotes)
+    return [(n, sentence), *quotes] if len(shared) > most_shared else [*quotes, (n, sentence)]
 
 
-def _names_row(asked: frozenset[str], row: str) -> bool:
-    """Return whether a row has two of the asked terms, or all of them."""
-    found = asked & frozenset(words(row))
-    return len(found) > 1 or found == asked
+def _has_two_or_all_terms(terms: frozenset[str], row: str) -> bool:
+    """Return whether a row has two of the terms, or all of them."""
+    shared = terms & frozenset(words(row))
+    return len(shared) > 1 or shared == terms
 
 
-def _of_asked_kind(question: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+def _keep_lines_with_asked_amount(question: str, lines: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the rows and the lines with an amount or a price if the question asks for one, else all lines."""
     if not asks_sum(question):
         return list(lines)
     return [(n, line) for n, line in lines if has_money(line) or is_row(line) or has_decimals(line)]
 
 
-def _is_read(source: Source) -> bool:
-    """Return whether a passage is in the reader's language, or in an unknown one."""
+def _is_in_readable_language(source: Source) -> bool:
+    """Return whether a passage is in a language that the reader reads, or in an unknown one."""
     return language_of(source.text[:_LANGUAGE_SAMPLE]) in READ_LANGUAGES
 
 
 class AnswerReader:
-    """Reads short answers from passages. Deterministic: the order of the passages has no effect on the answers.
+    """Reads short answers from passages; the order in which the passages are given has no effect on the answers.
 
     Args:
         extractive: The model that finds answers in passages.
@@ -442,91 +464,112 @@ class AnswerReader:
         self.chooser = VerdictReader(extractive, sentences, self.threshold)
 
     def read(self, question: str, sources: Sequence[Source]) -> list[ReadPassage]:
-        """Return the passages with their readings, by number."""
-        # In the order of their numbers, so that the result does not depend on the order in which they were handed over.
+        """Return each passage with the extractive reader's result for it, ordered by passage number.
+
+        The names of offices in the question are spelled for each passage as the passage spells them.
+        """
         ordered = sorted(sources, key=lambda source: source.n)
-        asked = [(spelled_as_in(question, source.text), source.title, source.text) for source in ordered]
-        readings = self.extractive.read(asked)
+        inputs = [(spelled_as_in(question, source.text), source.title, source.text) for source in ordered]
+        readings = self.extractive.read(inputs)
         return [ReadPassage(source, reading) for source, reading in zip(ordered, readings, strict=True)]
 
     def draft(self, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Draft:
-        """Return an answer from all passages if it is likely to be right, else the nearest evidence, or nothing.
+        """Return an answer from the passages if it is likely to be right, else the nearest evidence, or nothing.
 
-        A numbered part of which the question names the number is shown as a whole, if nothing in it is claimed. Of a
-        document that it names by its code, the line that it asks for is shown.
+        If nothing is claimed, a numbered part that the question names ("article 5") is shown as a whole, and the line
+        that is asked for of a document that the question names by its code ("invoice KD-2210").
+
+        Args:
+            question: The standalone question.
+            sources: The passages that were found.
+            options: The answers to choose from; none of them for an open question.
         """
         # Before the passages are narrowed, which cuts them to the named part or to the lines with the code.
         parts = [] if options else find_named_parts(question, sources)
-        of_code = [] if options else find_lines_of_coded_document(question, sources)
+        coded_lines = [] if options else find_lines_of_coded_document(question, sources)
         sources = narrowed(question, sources)
         if parts and asks_for_text(question):
             return evidence(parts, ABOUT_THIS)
-        made = self._drafted(question, sources, options)
+        draft = self._draft_from_narrowed(question, sources, options)
         if not options:
-            made = put_newest_edition_first(
-                question, _with_below(question, made, sources), {source.n: source for source in sources}
-            )
-        if (made.claims and made.found) or not (parts or of_code):
-            return made
+            draft = _add_text_below_same_question(question, draft, sources)
+            draft = put_newest_edition_first(question, draft, {source.n: source for source in sources})
+        if (draft.claims and draft.found) or not (parts or coded_lines):
+            return draft
         if parts:
-            return evidence(parts, ABOUT_THIS, made.unclaimed)
-        quotes = [*of_code, *(each for each in made.quotes if each not in of_code)]
-        return evidence(quotes[:MAX_QUOTED], made.text.split("\n\n")[0] if made.found else CLOSEST, made.unclaimed)
+            return evidence(parts, ABOUT_THIS, draft.unclaimed)
+        quotes = [*coded_lines, *(quote for quote in draft.quotes if quote not in coded_lines)]
+        return evidence(quotes[:MAX_QUOTED], draft.text.split("\n\n")[0] if draft.found else CLOSEST, draft.unclaimed)
 
-    def _drafted(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
-        """Return an answer from passages that were narrowed to what the question names."""
+    def _draft_from_narrowed(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
+        """Return an answer from passages that were narrowed to what the question names.
+
+        The first of these decides: the language of question and passages, an abbreviation spelled out, rows of tables,
+        a yes or no, the given options, and at last the reader's answers.
+        """
         if not options and language_of(question) not in READ_LANGUAGES:
             quotes = find_named_lines(question, sources) or unread_quotes(question, sources, self.sentences)
             return evidence(quotes, UNREAD_LANGUAGE, why_unclaimed("language"))
-        readable = sources if options else [source for source in sources if _is_read(source)]
+        readable = sources if options else [source for source in sources if _is_in_readable_language(source)]
         if len(readable) < len(sources):
-            # What stands in another language is shown where the search has put it first, and never claimed.
-            made = self._drafted(question, readable, ()) if readable else NOTHING
-            if (made.claims and made.found) or _is_read(min(sources, key=lambda source: source.n)):
-                return made
-            return evidence(
-                unread_quotes(question, sources, self.sentences, least=ALIKE_ABROAD),
-                UNREAD_LANGUAGE,
-                why_unclaimed("passages"),
-            )
+            return self._draft_from_some_languages(question, sources, readable)
         form, verdicts = form_of(question), verdict_options(options)
         fit = SentenceFit(question, sources)
-        if not options and (long_form := _spelled_out(question, sources)):
+        if not options and (long_form := _draft_long_form(question, sources)):
             return long_form
-        rows = None if options else _from_tables(question, sources, fit)
-        # Prose would stand under a line that says what is so of the rows alone.
-        alone = rows is not None and not rows.text.startswith(CLOSEST)
-        if rows and (rows.claims or alone or len(rows.quotes) >= MAX_QUOTED):
+        rows = None if options else _draft_from_tables(question, sources, fit)
+        # Below another line than `CLOSEST` prose would be out of place: it says something of the rows alone.
+        is_about_rows_only = rows is not None and not rows.text.startswith(CLOSEST)
+        if rows and (rows.claims or is_about_rows_only or len(rows.quotes) >= MAX_QUOTED):
             return rows
         read = self.read(question, sources)
         if rows:
-            below = self._prose_beside(rows.quotes, question, read, fit)
-            text = "\n\n".join([rows.text, *(quoted(n, plain(quote)) for n, quote in below)])
-            return replace(rows, text=text, quotes=(*rows.quotes, *below))
+            prose = self._find_prose_beside_rows(rows.quotes, question, read, fit)
+            text = "\n\n".join([rows.text, *(quoted(n, plain(quote)) for n, quote in prose)])
+            return replace(rows, text=text, quotes=(*rows.quotes, *prose))
         terms = question_terms(question, self.library, sources)
-        if (verdicts or (form == "verdict" and not options)) and any(item.reading.verdict for item in read):
-            lead = self._lead(question, terms, CLOSEST)
+        is_verdict = bool(verdicts) or (form == "verdict" and not options)
+        if is_verdict and any(item.reading.verdict for item in read):
+            lead = self._choose_lead(question, terms, CLOSEST)
             verdict = self.chooser.verdict(question, read, verdicts, terms, fit, lead)
-            return verdict or (NOTHING if options else self._by_reading(question, read, terms, fit))
+            return verdict or (NOTHING if options else self._draft_from_reading(question, read, terms, fit))
         if options:
-            answering = self._answering(read)
-            return self._chosen(question, answering, options) if answering else NOTHING
-        return self._by_reading(question, read, terms, fit)
+            answering = self._keep_answering(read)
+            return self._choose_option(question, answering, options) if answering else NOTHING
+        return self._draft_from_reading(question, read, terms, fit)
 
-    def _by_reading(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, fit: SentenceFit) -> Draft:
-        """Return the answer that the reader found if it is likely to be right, else the nearest evidence."""
+    def _draft_from_some_languages(self, question: str, sources: Sequence[Source], readable: Sequence[Source]) -> Draft:
+        """Return an answer where the reader can read only some of the passages.
+
+        If it finds none to claim, and the search's first passage is in another language, the sentences most similar
+        to the question are shown in any language.
+        """
+        draft = self._draft_from_narrowed(question, readable, ()) if readable else NOTHING
+        first = min(sources, key=lambda source: source.n)
+        if (draft.claims and draft.found) or _is_in_readable_language(first):
+            return draft
+        quotes = unread_quotes(question, sources, self.sentences, least=LEAST_FOREIGN_SIMILARITY)
+        return evidence(quotes, UNREAD_LANGUAGE, why_unclaimed("passages"))
+
+    def _draft_from_reading(
+        self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms, fit: SentenceFit
+    ) -> Draft:
+        """Return the answer that the reader found if it is likely to be right, else the nearest evidence.
+
+        An explanation, or a yes or no, is never claimed.
+        """
         form = form_of(question)
         judgement = self.judgement(question, read, terms, fit, several=form == "list")
-        lead = self._lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
+        lead = self._choose_lead(question, terms, ABOUT_THIS if form in ("explanation", "verdict") else CLOSEST)
         if form in ("explanation", "verdict"):
-            return self._unclaimed(question, read, judgement, fit, lead)
+            return self._draft_evidence(question, read, judgement, fit, lead)
         claims = judgement.claims()
-        # One of several things would be claimed to be all there are.
+        # "Which boats are there?": a single boat would be claimed to be the only one.
         is_partial = len(claims) == 1 and asks_what_exists(question) and not is_list(claims[0].group.text)
-        claimed = None if is_partial else _claimed(claims, several=form == "list")
+        claimed = None if is_partial else _draft_claims(claims, several=form == "list")
         if claimed:
             return with_siblings(claimed, question, [item.source for item in read])
-        return self._unclaimed(question, read, judgement, fit, lead)
+        return self._draft_evidence(question, read, judgement, fit, lead)
 
     def confidence(self, question: str, sources: Sequence[Source], answer: str) -> float:
         """Return the probability that an answer is right, if these passages alone would claim it, else 0.
@@ -539,33 +582,34 @@ class AnswerReader:
         terms, several = question_terms(question, self.library, sources), form == "list"
         fit = SentenceFit(question, sources)
         judgement = self.judgement(question, self.read(question, sources), terms, fit, several=several)
-        claim = _claimed(judgement.claims(), several=several)
+        claim = _draft_claims(judgement.claims(), several=several)
         return (claim.confidence or 0.0) if claim and same_answer(claim.short, answer) else 0.0
 
     def extract(self, question: str, sources: Sequence[Source]) -> Extract:
-        """Return the sentences around the answers of the answering passages, else around the likeliest answer.
+        """Return the sentences around the answers of the passages that reach the threshold.
 
-        `reduce` judges the answers of all partitions together, so each partition has to hand on something.
+        If no passage does, the sentence around the likeliest answer, since `reduce` judges the extracts of all
+        partitions together; an empty extract without any answer.
         """
         read = self.read(question, sources)
         several = form_of(question) == "list"
-        answering = self._answering(read)
+        answering = self._keep_answering(read)
         if answering:
-            found = list(chain.from_iterable(self._kept(read_, several=several) for read_ in answering))
-            return _extract(sorted(found, key=lambda item: (-item.probability, item.source.n)))
-        # `reduce` judges over all partitions: even a partition below the threshold hands on its likeliest span.
-        near = [item for item in read if item.reading.spans]
-        best = max(near, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
-        return _extract(distinct_answers(best)[:1]) if best else Extract("")
+            answers = [answer for item in answering for answer in self._keep_likely_answers(item, several=several)]
+            return _extract_sentences(sorted(answers, key=lambda answer: (-answer.probability, answer.source.n)))
+        with_spans = [item for item in read if item.reading.spans]
+        best = max(with_spans, key=lambda item: (item.reading.answerable, -item.source.n), default=None)
+        return _extract_sentences(distinct_answers(best)[:1]) if best else Extract("")
 
-    def _answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
+    def _keep_answering(self, read: Sequence[ReadPassage]) -> list[ReadPassage]:
         """Return the passages whose probability of an answer reaches the threshold."""
         return [item for item in read if item.reading.spans and item.reading.answerable >= self.threshold]
 
-    def _kept(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
-        """Return a passage's best answer, and with `several` all that reach the threshold by themselves."""
-        found = distinct_answers(item, several=several)
-        return found[:1] + [other for other in found[1:] if several and other.probability >= self.threshold]
+    def _keep_likely_answers(self, item: ReadPassage, *, several: bool) -> list[PassageAnswer]:
+        """Return a passage's best answer, and with `several` all others that reach the threshold by themselves."""
+        best_first = distinct_answers(item, several=several)
+        further = [answer for answer in best_first[1:] if several and answer.probability >= self.threshold]
+        return best_first[:1] + further
 
     def judgement(
         self,
@@ -576,144 +620,182 @@ class AnswerReader:
         *,
         several: bool = False,
     ) -> JudgedAnswers:
-        """Return the answers that rank first, to be judged."""
+        """Return the answers of the passages, each judged by how likely it is right; without `fit` it is made here."""
         fit = fit or SentenceFit(question, [item.source for item in read])
         return JudgedAnswers(self.extractive, question, read, terms, fit, several=several)
 
-    def _lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
-        """Return the line above evidence: that no document has some of the question's names or topics, else `lead`."""
+    def _choose_lead(self, question: str, terms: QuestionTerms, lead: str) -> str:
+        """Return the line above evidence: which of the question's names or topics no document has, else `lead`."""
         missing = find_unmentioned_topics(question, self.library, terms)
         return not_mentioned(missing) if missing else lead
 
-    def _unclaimed(
+    def _draft_evidence(
         self, question: str, read: Sequence[ReadPassage], judgement: JudgedAnswers, fit: SentenceFit, lead: str
     ) -> Draft:
-        """Return the sentences nearest to an answer without a claim; NOTHING if they hardly match the question."""
-        # Of a document that the question does not name, a later edition may still be quoted.
-        every = [item.source for item in read]
-        by_number = {source.n: source for source in every}
+        """Return the quotes nearest to an answer without a claim; NOTHING if they hardly match the question.
+
+        They are, of these, the first that there are: lines of minutes on who attended, fields of forms, rows and log
+        lines that the question names, paraphrases of it if the passages are off its topic, and the nearest sentences.
+        """
+        # A later edition of the document that the question names may be quoted, so `all_sources` stays whole.
+        all_sources = [item.source for item in read]
+        by_number = {source.n: source for source in all_sources}
         read = [item for item in read if not fit.is_of_other_document(item.source.n)]
         sources = [item.source for item in read]
         lead = ABOUT_THIS if lead == CLOSEST and asks_only_for_lines(question) else lead
         if lines := find_attendance_lines(question, sources):
             return evidence(lines, lead, judgement.why_unclaimed())
-        if fields := _of_asked_kind(question, find_named_fields(question, sources)):
-            # All words of the question stand in that document, some in its file's name, which no list of words has.
+        if fields := _keep_lines_with_asked_amount(question, find_named_fields(question, sources)):
+            # Not `lead`, which may say that a word stands nowhere: fields are also found by the file's name.
             return evidence(*by_year(question, by_number, fields, CLOSEST), judgement.why_unclaimed())
-        named = [(n, row) for n, row in find_named_lines(question, sources) if may_answer(question, row)]
-        named = _of_asked_kind(question, named)
-        if lead not in (CLOSEST, ABOUT_THIS):  # part of the question stands nowhere: one word alone names no row
-            asked = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
-            named = [(n, row) for n, row in named if _names_row(asked, row) or exact_strings(question)]
-        if named and (exact_strings(question) or not self._prose_says_more(question, named, sources)):
-            if not asks_only_for_lines(question):
-                named = with_rows_for_legends(named, question, sources)
-                if not exact_strings(question) and self._prose_is_nearer(question, named, sources):
-                    named = [*self._prose_beside(named[:1], question, read, fit), *named[:1]]
-                else:
-                    named = [*named, *self._prose_beside(named, question, read, fit)]
-            named = add_sentence_of_likeliest_answer(question, named, judgement.likeliest())
-            return evidence(*by_year(question, by_number, named, lead), judgement.why_unclaimed())
+        if quotes := self._quote_named_rows(question, read, fit, lead):
+            quotes = add_sentence_of_likeliest_answer(question, quotes, judgement.answer_worth_showing())
+            return evidence(*by_year(question, by_number, quotes, lead), judgement.why_unclaimed())
         ranked = self.compared(question, read, fit)
-        is_near = judgement.is_near(ranked) or _is_all_named(question, ranked)
-        is_named = fit.names_document and _is_half_named(fit.asked, ranked)
-        if not is_named and not (is_near and judgement.is_evidence()):
+        is_on_topic = judgement.is_on_topic(ranked) or _has_sentence_with_all_names(question, ranked)
+        is_named = fit.names_document and _has_sentence_with_half_the_names(fit.asked, ranked)
+        if not is_named and not (is_on_topic and judgement.is_evidence()):
             exact = find_sentences_with_exact_strings(question, sources)
-            quotes = exact or self._alike(question, sources, ranked, fit)
+            quotes = exact or self._find_paraphrases(question, sources, ranked, fit)
             why = why_unclaimed("other_words") if quotes and not exact else ""
-            quotes = [(n, _continued(question, quote, by_number[n])) for n, quote in quotes]
+            quotes = [(n, _extend_quote(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
-            lead = _true_lead(question, by_number, quotes, lead)
+            lead = _correct_lead(question, by_number, quotes, lead)
             return evidence(*by_year(question, by_number, quotes, lead), why)
         form = form_of(question)
         why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
-        found = [(n, _continued(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
-        nearest = joined_quotes(found, by_number)
-        quotes, lead = of_versions(nearest, fit, lead)
-        quotes = _with_further(question, quotes, every) if quotes else quotes
-        if quotes and (items := siblings(quotes[0], question, every)):
+        quotes = [(n, _extend_quote(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
+        quotes, lead = of_versions(joined_quotes(quotes, by_number), fit, lead)
+        quotes = _add_following_text(question, quotes, all_sources) if quotes else quotes
+        if quotes and (items := siblings(quotes[0], question, all_sources)):
             quotes = [*items, *quotes[1:]]
         quotes = with_rows_for_legends(quotes, question, sources)
+        change = None
         # That something is now otherwise is no other answer to why it was so.
-        if (
-            quotes
-            and not asks_why(question)
-            and (later := find_later_change(question, by_number[quotes[0][0]], quotes[0][1], sources))
-        ):
-            quotes = [later, *(each for each in quotes if later[1] not in each[1])]
-            lead = VERSIONS if shares_word_with_question(question, later[1]) else lead
-        quotes = add_sentence_of_likeliest_answer(question, quotes, judgement.likeliest())
-        lead = _true_lead(question, by_number, quotes, lead)
+        if quotes and not asks_why(question):
+            n, first = quotes[0]
+            change = find_later_change(question, by_number[n], first, sources)
+        if change:
+            _, changing_sentence = change
+            quotes = [change, *((n, quote) for n, quote in quotes if changing_sentence not in quote)]
+            lead = VERSIONS if shares_word_with_question(question, changing_sentence) else lead
+        quotes = add_sentence_of_likeliest_answer(question, quotes, judgement.answer_worth_showing())
+        lead = _correct_lead(question, by_number, quotes, lead)
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
-    def compared(self, question: str, read: Sequence[ReadPassage], fit: SentenceFit) -> list[ScoredSentence]:
-        """Return the sentences of some passages that may answer a question, compared with it, most similar first."""
+    def _quote_named_rows(
+        self, question: str, read: Sequence[ReadPassage], fit: SentenceFit, lead: str
+    ) -> list[tuple[int, str]]:
+        """Return `(passage, line)` of the rows and log lines that a question names, with the nearest sentences.
+
+        Empty if it names none, or if running text says more of a requested date or number.
+
+        Args:
+            question: The standalone question.
+            read: The passages with the reader's results.
+            fit: The sentences that match the question.
+            lead: The line above the quotes. If it says that no document has a part of the question, one shared word
+                is not enough to name a row.
+        """
         sources = [item.source for item in read]
-        stated = sentences_of(sources, question)
-        stated = [item for item in stated if not is_row(item.text) or may_answer(question, item.text)] or stated
-        stated = with_long_forms(question, stated, sources)
-        likely = {item.source.n: span for item in read if (span := likely_span(item))}
-        is_figure = says_of_kind(question) is not None
-        # The sentence with the reader's figure is compared, however few words it shares; no text has a null character.
-        first = [place for place, item in enumerate(stated) if is_figure and likely.get(item.n, "\0") in item.text]
-        # Without the named document: sentences that only name it would come before what it says.
+        has_exact_strings = bool(exact_strings(question))
+        rows = [(n, row) for n, row in find_named_lines(question, sources) if may_answer(question, row)]
+        rows = _keep_lines_with_asked_amount(question, rows)
+        if lead not in (CLOSEST, ABOUT_THIS) and not has_exact_strings:
+            subject = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
+            rows = [(n, row) for n, row in rows if _has_two_or_all_terms(subject, row)]
+        if not rows or (not has_exact_strings and self._prose_says_more(question, rows, sources)):
+            return []
+        if asks_only_for_lines(question):
+            return rows
+        rows = with_rows_for_legends(rows, question, sources)
+        if not has_exact_strings and self._prose_is_nearer(question, rows, sources):
+            return [*self._find_prose_beside_rows(rows[:1], question, read, fit), *rows[:1]]
+        return [*rows, *self._find_prose_beside_rows(rows, question, read, fit)]
+
+    def compared(self, question: str, read: Sequence[ReadPassage], fit: SentenceFit) -> list[ScoredSentence]:
+        """Return the sentences of the passages that may answer a question, most similar to it first.
+
+        Rows that cannot answer are left out, unless there is nothing else.
+        """
+        sources = [item.source for item in read]
+        sentences = sentences_of(sources, question)
+        may_help = [item for item in sentences if not is_row(item.text) or may_answer(question, item.text)]
+        sentences = with_long_forms(question, may_help or sentences, sources)
+        # The sentence with the reader's figure is always compared, however few words it shares with the question.
+        always: list[int] = []
+        if says_of_kind(question) is not None:
+            likely = {item.source.n: span for item in read if (span := likely_span(item))}
+            always = [i for i, item in enumerate(sentences) if item.n in likely and likely[item.n] in item.text]
+        # `fit.asked` lacks the document's name: sentences that only name it would come before what it says.
         wording = fit.asked if fit.asked != fit.question else question
-        preferred = preferences([(item.n, item.text) for item in stated], read)
-        return self.sentences.rank(wording, stated, MAX_COMPARED, first[:MAX_QUOTED], preferred)
+        preferred = preferences([(item.n, item.text) for item in sentences], read)
+        return self.sentences.rank(wording, sentences, MAX_COMPARED, always[:MAX_QUOTED], preferred)
 
     def _prose_says_more(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
-        """Return whether, for a date or number, running text has clearly more of a question's words than some rows."""
+        """Return whether a question asks for a date or number, and a sentence has clearly more of its words than a row."""
         if asked_kind(question) not in ("date", "number"):
             return False
-        asked = frozenset(words(question)) - STOP_WORDS
-        most = max(len(asked & frozenset(words(row))) for _, row in rows)
-        return any(len(asked & item.terms) >= most + CLEARLY_MORE for item in _prose_of(question, sources))
+        question_words = frozenset(words(question)) - STOP_WORDS
+        most_in_row = max(len(question_words & frozenset(words(row))) for _, row in rows)
+        least = most_in_row + CLEAR_WORD_LEAD
+        return any(len(question_words & item.terms) >= least for item in _prose_sentences(question, sources))
 
     def _prose_is_nearer(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
-        """Return whether no row has more than half of a question's words, and running text has more than any row.
+        """Return whether no row has more than half of a question's subject words, and a sentence fits it better.
 
-        The words of its title and its heading count, too: a row that only has the name of a thing says little of it.
+        Such a sentence has as many subject words as the best row, and more of them with its title and heading.
         """
-        asked = frozenset(words(question)) - STOP_WORDS
-        named = asked - NO_SUBJECT
-        most = max(len(named & frozenset(words(row))) for _, row in rows)
-        return 2 * most <= len(named) and any(
-            len(named & (item.terms | item.title_terms)) > most <= len(named & item.terms)
-            for item in _prose_of(question, sources)
-        )
+        subject = frozenset(words(question)) - STOP_WORDS - NO_SUBJECT
+        most_in_row = max(len(subject & frozenset(words(row))) for _, row in rows)
+        if 2 * most_in_row > len(subject):
+            return False
+        for item in _prose_sentences(question, sources):
+            alone, with_title = len(subject & item.terms), len(subject & (item.terms | item.title_terms))
+            if alone >= most_in_row and with_title > most_in_row:
+                return True
+        return False
 
-    def _alike(
+    def _find_paraphrases(
         self, question: str, sources: Sequence[Source], ranked: Sequence[ScoredSentence], fit: SentenceFit
     ) -> list[tuple[int, str]]:
         """Return `(passage, sentence)` of the sentences that mean the same in other words, at most two a passage.
 
-        People ask in words of their own: "the burglar alarm" of "The alarm company is Sentrel".
+        "The alarm company is Sentrel" is found for a question about "the burglar alarm". Only the search's first
+        passages are compared; empty if none of the ranked sentences is on topic.
         """
         if max((item.similarity for item in ranked), default=0.0) < LEAST_TOPIC:
             return []
-        first = sorted(sources, key=lambda source: source.n)[:MOST_FIRST]
-        stated = [item for item in sentences_of(first, question) if not fit.is_heading(item.n, item.text)]
-        return alike_quotes(self.sentences.alike(question, stated, ALIKE), MAX_QUOTED)
+        first = sorted(sources, key=lambda source: source.n)[:MAX_PARAPHRASE_PASSAGES]
+        sentences = [item for item in sentences_of(first, question) if not fit.is_heading(item.n, item.text)]
+        return alike_quotes(self.sentences.alike(question, sentences, LEAST_SIMILARITY), MAX_QUOTED)
 
-    def _prose_beside(
+    def _find_prose_beside_rows(
         self, rows: Sequence[tuple[int, str]], question: str, read: Sequence[ReadPassage], fit: SentenceFit
     ) -> list[tuple[int, str]]:
-        """Return the sentences nearest to a question, from passages other than those of the shown rows.
+        """Return `(passage, sentence)` of the sentences nearest to a question, from passages without a shown row.
 
-        Together with the rows there are as many quotes as evidence has. A sentence must contain as many of the
-        question's words as a row.
+        A sentence must have as many of the question's words as the best row, and one of the question's exact strings if
+        any sentence has one. Rows and sentences together are at most `MAX_QUOTED`.
         """
-        shown, asked = {n for n, _ in rows}, frozenset(words(question)) - STOP_WORDS
-        least = max((len(asked & frozenset(words(row))) for _, row in rows), default=0)
-        prose = [item for item in sentences_of([item.source for item in read], question) if item.n not in shown]
-        prose = [item for item in prose if not is_row(item.text) and len(asked & item.terms) >= least]
+        passages_of_rows = {n for n, _ in rows}
+        question_words = frozenset(words(question)) - STOP_WORDS
+        least = max((len(question_words & frozenset(words(row))) for _, row in rows), default=0)
+        prose = [
+            item
+            for item in sentences_of([item.source for item in read], question)
+            if item.n not in passages_of_rows and not is_row(item.text) and len(question_words & item.terms) >= least
+        ]
         strings = exact_strings(question)
-        holding = [item for item in prose if count_held(item.text, strings)] if strings else []
-        ranked = self.sentences.rank(question, holding or prose, MAX_COMPARED)
+        with_string = [item for item in prose if count_held(item.text, strings)] if strings else []
+        ranked = self.sentences.rank(question, with_string or prose, MAX_COMPARED)
         return nearest_quotes(ranked, read, fit)[: max(MAX_QUOTED - len(rows), 0)]
 
-    def _chosen(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
-        """Return the option that the passages support best, with the answer closest to it as its evidence."""
+    def _choose_option(self, question: str, answering: Sequence[ReadPassage], options: Sequence[str]) -> Draft:
+        """Return the option that the passages support best, with an answer and its quote as evidence.
+
+        That answer equals the option, else has it in its sentence, else is the likeliest one.
+        """
         groups = group_equal_answers(list(chain.from_iterable(map(distinct_answers, answering))))
         answers = [(group.text, group.confidence) for group in groups]
         choice = self.chooser.choose(question, answering, options, answers)
@@ -725,54 +807,74 @@ class AnswerReader:
         return Draft(text, tuple(best.quotes()), choice=choice, short=choice)
 
 
-def _true_lead(question: str, sources: Mapping[int, Source], quotes: Sequence[tuple[int, str]], lead: str) -> str:
-    """Return the line above quotes, without "What the documents say about this" if the first says nothing about it."""
+def _correct_lead(question: str, sources: Mapping[int, Source], quotes: Sequence[tuple[int, str]], lead: str) -> str:
+    """Return the line above quotes; `CLOSEST` for `ABOUT_THIS` if the first quote says nothing about the question."""
     if lead != ABOUT_THIS or not quotes:
         return lead
     n, quote = quotes[0]
     return ABOUT_THIS if says_about(question, sources[n], quote) else CLOSEST
 
 
-def _continued(question: str, quote: str, source: Source) -> str:
-    """Return a quote with the items that it introduces, or with the neighbouring sentence that goes on about it."""
-    whole = extend_to_list_items(question, extend_to_all_steps(question, quote, source), source)
-    return whole if whole != quote else extend_to_list_items(question, with_neighbour(question, quote, source), source)
+def _extend_quote(question: str, quote: str, source: Source) -> str:
+    """Return a quote with the list items that belong to it, else with a neighbouring sentence on the same thing.
+
+    Args:
+        question: The standalone question.
+        quote: A part of the passage, verbatim.
+        source: The passage.
+    """
+    with_list = extend_to_list_items(question, extend_to_all_steps(question, quote, source), source)
+    if with_list != quote:
+        return with_list
+    return extend_to_list_items(question, with_neighbour(question, quote, source), source)
 
 
-def _with_further(question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return quotes with what the first of them leads to behind it: a remedy, and the items in the next passage."""
-    first, *others = quotes
-    source = {each.n: each for each in sources}[first[0]]
-    shown = [first]
-    if remedy := find_following_remedy(question, first[1], source):
-        shown.append((source.n, _continued(question, remedy, source)))
-    if items := find_items_in_next_passage(question, shown[-1][1], source, sources):
-        shown.append(items)
-    behind = [text for _, text in shown[1:]]
-    others = [each for each in others if not any(each[1] in text or text in each[1] for text in behind)]
-    return [*shown, *others][: max(MAX_QUOTED, len(shown))]
+def _add_following_text(
+    question: str, quotes: Sequence[tuple[int, str]], sources: Sequence[Source]
+) -> list[tuple[int, str]]:
+    """Return quotes, behind the first one its remedy in the same passage and its list items in the next passage.
+
+    Other quotes with the same text are left out. There are at most `MAX_QUOTED`, but no added text is cut off.
+    """
+    (n, quote), *others = quotes
+    source = {source.n: source for source in sources}[n]
+    added: list[tuple[int, str]] = []
+    if remedy := find_following_remedy(question, quote, source):
+        quote = _extend_quote(question, remedy, source)
+        added.append((n, quote))
+    if items := find_items_in_next_passage(question, quote, source, sources):
+        added.append(items)
+    others = [other for other in others if not _overlaps_any(other, added)]
+    return [quotes[0], *added, *others][: max(MAX_QUOTED, len(added) + 1)]
 
 
-def _with_below(question: str, draft: Draft, sources: Sequence[Source]) -> Draft:
-    """Return unclaimed quotes with what stands below the same question in a document before them."""
+def _overlaps_any(quote: tuple[int, str], others: Sequence[tuple[int, str]]) -> bool:
+    """Return whether a quote's text is a part of another quote's text, or the other way round."""
+    return any(quote[1] in text or text in quote[1] for _, text in others)
+
+
+def _add_text_below_same_question(question: str, draft: Draft, sources: Sequence[Source]) -> Draft:
+    """Return an unclaimed draft, before its quotes the text that stands below the same question in a document.
+
+    A list of questions and answers has such text. The draft is returned unchanged if it claims an answer, if no
+    document asks the question, or if the line above its quotes says more than that they are near. Quotes that are
+    questions, bare replies ("Yes.") or in that text are left out.
+    """
     if draft.claims and draft.found:
         return draft
     lead = draft.text.split("\n\n")[0] if draft.found else CLOSEST
     below = quotes_below(question, sources) if only_says_near(lead) else []
     if not below:
         return draft
-    shown = [quote for _, quote in below]
     others = [
-        each
-        for each in draft.quotes
-        if not is_bare_reply(each[1])
-        and not is_question(each[1])
-        and not any(each[1] in quote or quote in each[1] for quote in shown)
+        (n, quote)
+        for n, quote in draft.quotes
+        if not is_bare_reply(quote) and not is_question(quote) and not _overlaps_any((n, quote), below)
     ]
     return evidence([*below, *others][: max(MAX_QUOTED, len(below))], lead, draft.unclaimed)
 
 
-def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:
+def _draft_long_form(question: str, sources: Sequence[Source]) -> Draft | None:
     """Return the long form of the abbreviation that a question asks about; None if no passage has it.
 
     If passages spell it out differently, they mean different things: each is quoted and none is claimed.
@@ -794,61 +896,62 @@ def _spelled_out(question: str, sources: Sequence[Source]) -> Draft | None:
     return Draft(f"{long_form} [{n}]\n\n{plain(quote)} [{n}]", ((n, quote),), short=long_form)
 
 
-def _from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> Draft | None:
-    """Return the answer that rules find in rows and cells of tables, before anything is read; None without one."""
-    if compared := answer_comparison(question, fit, CLOSEST) or compared_rows(question, sources, CLOSEST):
-        return compared
-    if within := rows_with_such_figures(question, sources, CLOSEST):
-        return within
-    if marked := marked_rows(question, sources) or explained_rows(question, sources):
-        return marked
-    if without := rows_without_any(question, sources) or rows_not_listing_any(question, sources):
-        return without
-    # The rules above read columns, also for what is not so; one cell, as below, says neither why nor whether.
-    if form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
-        return None
-    if of_class := answer_from_size_classes(question, sources, CLOSEST):
-        return of_class
-    if extreme := answer_extreme_from_table(question, sources, CLOSEST):
-        return extreme
+def _draft_from_tables(question: str, sources: Sequence[Source], fit: SentenceFit) -> Draft | None:
+    """Return the answer of the first rule that finds one in rows or cells of tables; None if no rule does."""
+    draft = (
+        answer_comparison(question, fit, CLOSEST)
+        or compared_rows(question, sources, CLOSEST)
+        or rows_with_such_figures(question, sources, CLOSEST)
+        or marked_rows(question, sources)
+        or explained_rows(question, sources)
+        or rows_without_any(question, sources)
+        or rows_not_listing_any(question, sources)
+    )
+    # The rules above read whole columns, also for what is not so; one cell, as below, says neither why nor whether.
+    if draft or form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
+        return draft
+    draft = answer_from_size_classes(question, sources, CLOSEST) or answer_extreme_from_table(
+        question, sources, CLOSEST
+    )
+    if draft:
+        return draft
     cell = table_answer(question, sources)
     if cell and has_no_value(cell.cell):
         return evidence([(cell.n, cell.quote)], CLOSEST, why_unclaimed("no_value"))
-    return _cell(cell) if cell else None
+    return _draft_cell(cell) if cell else None
 
 
-def _cell(found: TableAnswer) -> Draft:
+def _draft_cell(answer: TableAnswer) -> Draft:
     """Return the draft for a table's cell: its value, the labels of its row and column, and the row as a quote."""
-    value = with_currency(found.cell, found.column)
-    short = f"{value} ({found.scale})" if found.scale else value
-    named = f"{short} [{found.n}]\n\nRow: {found.row}; column: {found.column}."
-    return Draft(f"{named}\n\n{plain(found.quote)} [{found.n}]", ((found.n, found.quote),), short=short)
+    value = with_currency(answer.cell, answer.column)
+    short = f"{value} ({answer.scale})" if answer.scale else value
+    labelled = f"{short} [{answer.n}]\n\nRow: {answer.row}; column: {answer.column}."
+    return Draft(f"{labelled}\n\n{plain(answer.quote)} [{answer.n}]", ((answer.n, answer.quote),), short=short)
 
 
-def _claimed(sure: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
-    """Return the draft for the likeliest answer, or all likely ones of a list; None if none is likely enough."""
-    return _drafted(sure if several else sure[:1], several=several) if sure else None
+def _draft_claims(claims: Sequence[ClaimableAnswer], *, several: bool) -> Draft | None:
+    """Return the draft that claims the first answer, or with `several` all answers; None without answers.
 
-
-def _drafted(judged: Sequence[ClaimableAnswer], *, several: bool) -> Draft:
-    """Return the draft that claims the likeliest answer, or with `several` all of them."""
-    groups = [item.group for item in judged]
+    The probability of a list is that of its least likely answer.
+    """
+    if not claims:
+        return None
+    claims = claims if several else claims[:1]
+    groups = [claim.group for claim in claims]
     quotes = dict.fromkeys(chain.from_iterable(group.quotes() for group in groups))
-    short = "; ".join(group.text for group in groups) if several else groups[0].text
-    text = _listed(groups) if several and len(groups) > 1 else "\n\n".join(group.line() for group in groups)
-    # A list is as sure as the least sure of its answers.
-    sure = min(item.confidence for item in judged) if several else judged[0].confidence
-    return Draft(text, tuple(quotes), short=short, confidence=sure)
+    text = _list_answers(groups) if len(groups) > 1 else groups[0].line()
+    short = "; ".join(group.text for group in groups)
+    return Draft(text, tuple(quotes), short=short, confidence=min(claim.confidence for claim in claims))
 
 
-def _listed(groups: Sequence[AnswerGroup]) -> str:
+def _list_answers(groups: Sequence[AnswerGroup]) -> str:
     """Return several answers, one on each line, followed by the sentences around them, each once."""
     lines = "\n".join(f"- {group.text} {group.marks}" for group in groups)
-    around = dict.fromkeys((group.answers[0].source.n, plain(group.answers[0].quote)) for group in groups)
-    return "\n\n".join([lines, *(f"{quote} [{n}]" for n, quote in around)])
+    sentences = dict.fromkeys((group.answers[0].source.n, plain(group.answers[0].quote)) for group in groups)
+    return "\n\n".join([lines, *(f"{quote} [{n}]" for n, quote in sentences)])
 
 
-def _extract(found: Sequence[PassageAnswer]) -> Extract:
-    """Return the extract with the sentences around some answers, each once."""
-    kept = dict.fromkeys((item.source.n, item.source.title, item.quote) for item in found)
-    return extract_of(list(kept))
+def _extract_sentences(answers: Sequence[PassageAnswer]) -> Extract:
+    """Return an extract of the sentences around some answers, each once."""
+    sentences = dict.fromkeys((answer.source.n, answer.source.title, answer.quote) for answer in answers)
+    return extract_of(list(sentences))
