@@ -733,7 +733,7 @@ class AnswerReader:
         return self.sentences.rank(wording, sentences, MAX_COMPARED, always[:MAX_QUOTED], preferred)
 
     def _prose_says_more(self, question: str, rows: Sequence[tuple[int, str]], sources: Sequence[Source]) -> bool:
-        """Return whether a question asks for a date or number, and a sentence has clearly more of its words than a row."""
+        """Return whether a question asks for a date or number, and a sentence has many more of its words than rows."""
         if asked_kind(question) not in ("date", "number"):
             return False
         question_words = frozenset(words(question)) - STOP_WORDS

@@ -1,4 +1,4 @@
-"""Answers that an extractive reader finds in passages, each read by itself, and equal ones put together."""
+"""Answers that an extractive reader finds in passages, each read by itself, and groups of equal answers."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from preflight_rag.text.values import figures_of, last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 RANK_PENALTY = 0.2
-"""Decrease of the log odds of a passage's answers for each place in the search's order, when answers are ranked. Chosen
-on BioASQ's development questions."""
+"""Amount subtracted from the log odds of a passage's answers for each rank of the passage in the search. Chosen on
+BioASQ's development questions."""
 AGREEMENT = 0.15
-"""Power of the number of passages that agree, in the odds of their answer. Set by hand; no command shows it."""
+"""Exponent of the number of agreeing passages, by which the odds of their answer grow. Set by hand."""
 LEAST_CITED = 0.3
-"""Least probability at which a passage beside the first one is cited for its answer; a guess."""
+"""Minimum probability at which another passage than the first one is cited for an answer; a guess."""
 MAX_EXTRA_WORDS = 6
-"""Words that one of two equal answers may have more than the other. A guess."""
+"""Maximum number of words that one of two equal answers may have more than the other. A guess."""
 PROBABILITY_MARGIN = 1e-4
-"""Least distance of a probability from 0 and 1 when its odds are taken."""
-_HOW_MANY = re.compile(r"\bhow many (?P<what>[\w-]+)", re.IGNORECASE)
-_COUNT = re.compile(r"(?<![\w.,])(?P<number>\d[\d,]*) (?P<what>[^\W\d][\w-]*)")
+"""Minimum distance of a probability from 0 and 1 when its odds are taken."""
+_HOW_MANY = re.compile(r"\bhow many (?P<noun>[\w-]+)", re.IGNORECASE)
+_COUNT = re.compile(r"(?<![\w.,])(?P<number>\d[\d,]*) (?P<noun>[^\W\d][\w-]*)")
+"""A number with the noun that it counts: "96 goals"."""
 PROBABILITY_DECIMALS = 4
-"""Decimals of a probability."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,14 @@ class ReadPassage:
 
     @property
     def bearing(self) -> float:
-        """The passage's relevance to a verdict: the higher of its relevance and its probability to answer."""
+        """The higher of the passage's relevance and its probability to answer."""
         return max(self.reading.answerable, self.reading.relevance or 0.0)
 
     @property
     def weight(self) -> float:
         """The passage's weight in a verdict: its probability to answer, times its relevance if that is known."""
-        return round(self.reading.answerable * (1.0 if self.reading.relevance is None else self.reading.relevance), 4)
+        relevance = 1.0 if self.reading.relevance is None else self.reading.relevance
+        return round(self.reading.answerable * relevance, PROBABILITY_DECIMALS)
 
 
 _FIGURE = re.compile(
@@ -77,36 +78,36 @@ _QUALIFIED = re.compile(
 )
 """A minus sign behind a label or an article, or words that make a figure a limit or a guess; no theme of a book."""
 _LONE_YEAR = re.compile(r"(?:19|20)\d\d")
+# The rest of a date of which the reader took the year alone: "on 12 June " before it, or "-06-12" behind it.
 _DAY_BEFORE = re.compile(rf"\b(?P<first>(?i:\d{{1,2}}(?:st|nd|rd|th)? {MONTH}|{MONTH}(?: \d{{1,2}})?)),? $")
 _DAY_BEHIND = re.compile(r"-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\w-])(?: \d\d:\d\d(?!\d))?")
-"""The day and month behind a year, or before it, if the year is all that the reader took of a date."""
 _MODAL_END = re.compile(r"(?<=\d) may$")
-"""The verb behind an age or a number, which looks like a month: "8 may" of "Children from 8 may turn it"."""
+"""The verb "may" behind a number, which looks like a month: "8 may" of "Children from 8 may turn it"."""
 _VERB_BEHIND = re.compile(r" [a-z]{2,}")
 _COUNTED_BEHIND = re.compile(
     r" (?!(?:and|or|but|to|at|in|on|of|by|for|from|with|until|when|as|the|after|before|if|it|he|she|we|they|is|was|has"
     r"|had|will|may|did|that|which|who|because|since|while|so|then|there|this|a|an)\b)[a-z]{3,}"
 )
-"""A word behind a number that it counts: "2000 workers" is no year."""
-_LONGEST_RANGE = 40
-"""Characters before a span in which its range begins; "between 26 September 2024 and " has 30."""
+"""The noun behind a number that counts it, so that the number is no year: "2000 workers"."""
+_MAX_RANGE_CHARACTERS = 40
+"""Number of characters before a span in which its range may begin; "between 26 September 2024 and " has 30."""
 _ASKS_PEOPLE = re.compile(
     r"^\W*who (?:are|were|will be)\b|\b(?:which|what) (?:people|persons)\b"
     r"|^\W*who (?:is|was) (?:in |on )?the (?:\w+ )?(?:jury|panel|team|committee|board|crew|staff|band|cast|group)\b",
     re.IGNORECASE,
 )
+# A name behind or before another one in a list: ", Bo Dahl", "Bo Dahl and ".
 _NAME_BEHIND = re.compile(r"(?:,| and| &|, and)\s(?:[a-z0-9]{1,30} ){0,5}(?:of \d{4}, )?[A-Z][\w'’-]")
 _NAME_BEFORE = re.compile(r"\b[A-Z][\w'’-]{1,40}(?:,| and| &|, and)\s(?:[a-z0-9]{1,30} ){0,5}(?:of \d{4}, |\d{4}, )?$")
-_WHICH = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
+_ASKED_NOUN = re.compile(r"\W*(?:which|what) (?P<noun>[^\W\d_]{3,30})\b", re.IGNORECASE)
 _WORDS_BEHIND = re.compile(r"(?:\s[^\W\d_]{2,30}){1,4}")
 _WORD_BEHIND = re.compile(r"\s(?P<word>[^\W\d_]{2,30})")
-_PART_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
-MOST_MISSING = 1
-"""Words of the question in an answer's first sentence that another one, cited with it, may lack; a guess."""
-_LONGEST_PART = 8
-"""Words of a part that names a thing and its figure; a guess."""
-
-
+_CLAUSE_END = re.compile(r"[,;] |\s(?:and|but|while|whereas)\s", re.I)
+MAX_MISSING_WORDS = 1
+"""Maximum number of question words in an answer's first sentence that another sentence cited with it may lack; a
+guess."""
+_MAX_CLAUSE_WORDS = 8
+"""Maximum number of words of a clause that names a thing and its figure; a guess."""
 _SUFFIX = "Inc|Incorporated|Ltd|LLC|LLP|Corp|GmbH|Jr|Sr|Esq|Mr|Mrs|Ms|Dr|Prof"
 _PART_OF_NAME = re.compile(rf"^\W*(?:{_SUFFIX})\W*$|^\W*(?:Jr|Sr)(?:\.,?|,) \w")
 """Matches an answer that is no more than the end of a name, or begins with it: "Inc", "Jr. Robert J. Decker"."""
@@ -119,7 +120,7 @@ class PassageAnswer:
     Attributes:
         source: The passage.
         span: The answer's place in the passage.
-        probability: The passage's probability to answer, times the span's share of it.
+        probability: The probability that the passage answers with this span.
     """
 
     source: Source
@@ -128,7 +129,7 @@ class PassageAnswer:
 
     @property
     def text(self) -> str:
-        """The answer as running text."""
+        """The answer as running text, without line breaks and marks."""
         return plain(self.span.text) or " ".join(self.span.text.split())
 
     @property
@@ -139,7 +140,7 @@ class PassageAnswer:
 
     @property
     def quote(self) -> str:
-        """The sentence around it, verbatim."""
+        """The sentence around the answer, verbatim."""
         return self.source.text[slice(*quote_around(self.source.text, self.span.start, self.span.end))]
 
 
@@ -165,15 +166,19 @@ class AnswerGroup:
 
     @property
     def cited(self) -> tuple[PassageAnswer, ...]:
-        """The passages to cite: the first, and the others that answer alone and with all of it in one sentence.
+        """The passages to cite: the first one, and others that are likely and say the whole answer in one sentence.
 
-        "Paul Allen" counts as agreeing with "Bill Gates and Paul Allen", but its sentence does not say the whole
-        answer; and a line of a log with the name of who has the key does not say that she has it.
+        "Paul Allen" counts as equal to "Bill Gates and Paul Allen", but its sentence does not say the whole answer. A
+        line of a log is cited only beside another one: it may just name the person who is the answer.
         """
         first, *others = self.answers
-        saying = (item for item in others if item.probability >= LEAST_CITED and _says(item, self.text))
-        logged = is_log_line(first.quote)
-        return (first, *(item for item in saying if logged or not is_log_line(item.quote)))
+        may_cite_log = is_log_line(first.quote)
+        cited = [first]
+        for answer in others:
+            is_sure = answer.probability >= LEAST_CITED and _sentence_says(answer, self.text)
+            if is_sure and (may_cite_log or not is_log_line(answer.quote)):
+                cited.append(answer)
+        return tuple(cited)
 
     @property
     def marks(self) -> str:
@@ -181,54 +186,58 @@ class AnswerGroup:
         return "".join(f"[{n}]" for n in sorted({item.source.n for item in self.cited}))
 
     def line(self) -> str:
-        """Return the answer with its marks, and the sentence around it if that says more."""
+        """Return the answer with its citation marks, and the first sentence around it if that says more."""
         quote = plain(self.answers[0].quote)
         if quote.strip(" .").casefold() == self.text.strip(" .").casefold():
             return f"{quote} {self.marks}"
         return f"{self.text} {self.marks}\n\n{quote} [{self.answers[0].source.n}]"
 
     def quotes(self) -> list[tuple[int, str]]:
-        """Return the sentence around each cited passage's answer."""
+        """Return `(passage, sentence)` of the sentence around each cited answer."""
         return [(item.source.n, item.quote) for item in self.cited]
 
 
-def _says(item: PassageAnswer, answer: str) -> bool:
-    """Return whether a passage's sentence contains all words of an answer, or the same figures in other words."""
+def _sentence_says(item: PassageAnswer, answer: str) -> bool:
+    """Return whether a passage's sentence has all words of an answer, or its own answer has the same figures."""
+    if frozenset(words(answer)) <= frozenset(words_by_token(item.quote)):
+        return True
     figures = figures_of(answer)
-    return frozenset(words(answer)) <= frozenset(words_by_token(item.quote)) or (
-        bool(figures) and figures == figures_of(item.text)
-    )
+    return bool(figures) and figures == figures_of(item.text)
 
 
 def has_as_many_question_words(question: str, first: PassageAnswer, other: PassageAnswer) -> bool:
-    """Return whether a sentence has as many of a question's words as that of the first answer, but for one."""
+    """Return whether another answer's sentence has the question words of the first one's, all but one at most."""
     shared = subject_words(question) & frozenset(words(first.quote))
-    return len(shared - frozenset(words(other.quote))) <= MOST_MISSING
+    return len(shared - frozenset(words(other.quote))) <= MAX_MISSING_WORDS
 
 
 def extend_to_asked_noun(question: str, answer: PassageAnswer) -> PassageAnswer:
-    """Return an answer that ends before the noun that is asked for, with that noun and those it belongs to.
+    """Return an answer extended by the words behind it if one of the next four is the noun that the question asks for.
 
-    "the rubber" of "named for the rubber toy penguin with a red bow tie" names no toy.
+    For "What toy is it named for?" the answer "the rubber" of "named for the rubber toy penguin with a bow tie" becomes
+    "the rubber toy penguin". An answer without that noun behind it is returned unchanged.
     """
-    asked, text = _WHICH.match(last_question(question)), answer.source.text
-    if asked is None:
+    asked, text = _ASKED_NOUN.match(last_question(question)), answer.source.text
+    following = _WORDS_BEHIND.match(text, answer.span.end)
+    if asked is None or following is None:
         return answer
-    behind = _WORDS_BEHIND.match(text, answer.span.end)
-    noun, kept, is_reached = asked["noun"].casefold(), answer.span.end, False
+    noun = asked["noun"].casefold()
     # In "The red boat sank" the verb of "What boat sank?" ends the name "red boat".
-    ends_it = STOP_WORDS | (frozenset(question.casefold().strip("?! ").split()) - {noun})
-    for match in _WORD_BEHIND.finditer(text, answer.span.end, behind.end()) if behind else ():
-        if (word := match["word"].casefold()) in ends_it:
+    ending_words = STOP_WORDS | (frozenset(question.casefold().strip("?! ").split()) - {noun})
+    end, has_noun = answer.span.end, False
+    for match in _WORD_BEHIND.finditer(text, answer.span.end, following.end()):
+        word = match["word"].casefold()
+        if word in ending_words:
             break
-        kept, is_reached = match.end(), is_reached or word == noun
-    if not is_reached:
+        end = match.end()
+        has_noun = has_noun or word == noun
+    if not has_noun:
         return answer
-    return replace(answer, span=replace(answer.span, end=kept, text=text[answer.span.start : kept]))
+    return replace(answer, span=replace(answer.span, end=end, text=text[answer.span.start : end]))
 
 
 def is_one_of_listed_people(question: str, answer: PassageAnswer) -> bool:
-    """Return whether a question asks for a group of people, and the answer is one of a list that its sentence gives.
+    """Return whether a question asks for a group of people, and the answer is one name of a list in its sentence.
 
     "Luis Ferro" is not the whole jury of "The jury will be Luis Ferro, Oona Reilly and Samir Haddad".
     """
@@ -240,52 +249,60 @@ def is_one_of_listed_people(question: str, answer: PassageAnswer) -> bool:
 
 
 def has_figure(text: str) -> bool:
-    """Return whether a text has a number, in digits or as one of the commonest words."""
+    """Return whether a text has a digit or a common number word, such as "twelve", "half" or "once"."""
     return bool(_FIGURE.search(text))
 
 
 def counts_something_else(question: str, answer: PassageAnswer) -> bool:
-    """Return whether an answer counts something else while its sentence also counts what the question asks for.
+    """Return whether a question asks "how many", and an answer counts other things, or is a price.
 
-    "96 goals" does not answer "How many games ...?" out of "He scored 96 goals in 306 games". A price counts nothing.
+    "96 goals" does not answer "How many games …?" out of "He scored 96 goals in 306 games". It only counts as a wrong
+    answer if its sentence has another number of the things that are asked for.
     """
     asked = _HOW_MANY.search(question)
-    if asked and is_price_in(answer.quote, answer.text) and not asks_sum(question) and not has_currency(question):
+    if asked is None:
+        return False
+    if is_price_in(answer.quote, answer.text) and not asks_sum(question) and not has_currency(question):
         return True
     counted = _COUNT.match(without_limit(answer.text))
-    wanted = frozenset(words(asked["what"])) if asked else frozenset[str]()
-    if not wanted or not counted or wanted & frozenset(words(answer.text)):
+    asked_noun = frozenset(words(asked["noun"]))
+    if counted is None or not asked_noun or asked_noun & frozenset(words(answer.text)):
         return False
     return any(
-        wanted & frozenset(words(match["what"])) and match["number"] != counted["number"]
+        asked_noun & frozenset(words(match["noun"])) and match["number"] != counted["number"]
         for match in _COUNT.finditer(answer.quote)
     )
 
 
 def is_figure_of_another_thing(question: str, answer: PassageAnswer) -> bool:
-    """Return whether a figure is in a part of its sentence that is about another thing than the question.
+    """Return whether an answer is a figure, and another clause of its sentence has the figure that is asked for.
 
-    "5 EUR" does not answer "What do children pay?" out of "Adults pay 5 EUR, children 3 EUR": a part that begins with a
-    word of the question, and has a figure of its own, answers it.
+    "5 EUR" does not answer "What do children pay?" out of "Adults pay 5 EUR, children 3 EUR". The right clause is
+    short, has a figure, and begins with a word of the question that the answer's clause lacks.
     """
-    asked, start = frozenset(words(question)) - STOP_WORDS, answer.quote.find(answer.span.text)
+    start = answer.quote.find(answer.span.text)
     if start < 0 or not has_figure(answer.text):
         return False
-    ends = [0, *(match.end() for match in _PART_END.finditer(answer.quote)), len(answer.quote)]
-    parts = [answer.quote[begin:end] for begin, end in pairwise(ends)]
-    stated = frozenset(words(parts[bisect_right(ends, start, hi=len(parts)) - 1]))
-    for part in parts:
-        named = next((word for word in words(part) if word not in STOP_WORDS), "")
-        if named in asked - stated and len(part.split()) <= _LONGEST_PART and has_figure(part):
+    borders = [0, *(match.end() for match in _CLAUSE_END.finditer(answer.quote)), len(answer.quote)]
+    clauses = [answer.quote[begin:end] for begin, end in pairwise(borders)]
+    own_clause = clauses[bisect_right(borders, start, hi=len(clauses)) - 1]
+    missing = frozenset(words(question)) - STOP_WORDS - frozenset(words(own_clause))
+    for clause in clauses:
+        first_word = next((word for word in words(clause) if word not in STOP_WORDS), "")
+        if first_word in missing and len(clause.split()) <= _MAX_CLAUSE_WORDS and has_figure(clause):
             return True
     return False
 
 
 def distinct_answers(item: ReadPassage, *, several: bool = False) -> list[PassageAnswer]:
-    """Return the different answers of a passage, best first.
+    """Return the different answers of a passage, most probable first.
 
-    The spans of a passage share its probability, as alternatives of which one is right; with `several`, where more
-    than one may be, each has it as far as the span is better than none.
+    Cells with an error, ends of names ("Inc") and numbers of list items are left out.
+
+    Args:
+        item: The passage with the reader's spans.
+        several: Whether several answers may be right. Then each has the passage's probability, reduced as its span is
+            worse than the best one. Otherwise the spans are alternatives, which share that probability.
     """
     text = item.source.text
     spans = [
@@ -295,109 +312,121 @@ def distinct_answers(item: ReadPassage, *, several: bool = False) -> list[Passag
         and not _PART_OF_NAME.match(span.text)
         and not _is_item_number(text, span)
     ]
-    top = max((span.margin for span in spans), default=0.0)
+    best_margin = max((span.margin for span in spans), default=0.0)
     # Relative to the best span, as `exp` of a large margin may overflow.
-    odds = [math.exp(span.margin - top) for span in spans]
-    found: list[PassageAnswer] = []
-    for span, odd in zip(spans, odds, strict=True):
-        share = _above_none(span.margin) / _above_none(top) if several else odd / sum(odds)
+    odds = [math.exp(span.margin - best_margin) for span in spans]
+    answers: list[PassageAnswer] = []
+    for span, span_odds in zip(spans, odds, strict=True):
+        share = _sigmoid(span.margin) / _sigmoid(best_margin) if several else span_odds / sum(odds)
         probability = round(item.reading.answerable * share, PROBABILITY_DECIMALS)
-        same = next((i for i, other in enumerate(found) if are_equal_answers(other.text, span.text)), None)
-        if same is None:
-            found.append(PassageAnswer(item.source, span, probability))
-        # As alternatives, equal spans share one probability and are added up; with `several` each has its own.
+        equal = next((i for i, other in enumerate(answers) if are_equal_answers(other.text, span.text)), None)
+        if equal is None:
+            answers.append(PassageAnswer(item.source, span, probability))
+        # The shares of equal alternatives add up; with `several` the first one has the whole probability already.
         elif not several:
-            total = round(found[same].probability + probability, PROBABILITY_DECIMALS)
-            found[same] = replace(found[same], probability=total)
-    return sorted(found, key=lambda answer: (-answer.probability, answer.span.start))
+            total = round(answers[equal].probability + probability, PROBABILITY_DECIMALS)
+            answers[equal] = replace(answers[equal], probability=total)
+    return sorted(answers, key=lambda answer: (-answer.probability, answer.span.start))
 
 
 def _is_item_number(text: str, span: Span) -> bool:
-    """Return whether a span is the number of a list's item at the beginning of a line: the 3 of "3. Delay a vote"."""
+    """Return whether a span is the number of a list item at the beginning of a line: the 3 of "3. Delay a vote"."""
     item = ITEM_NUMBER.match(text, text.rfind("\n", 0, span.start) + 1)
     return item is not None and item.start("number") <= span.start and span.end <= item.end()
 
 
 def cut_to_one_sentence(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Return a text's spans, cut at the end of the sentence that they begin in: no short answer is longer."""
-    ends = sentence_spans(text) if spans else []
-    found = []
+    """Return a text's spans, each cut at the end of the sentence in which it begins.
+
+    A span of a figure is first extended to its whole range, limit or date; a verb "may" at a span's end is cut off.
+    """
+    sentences = sentence_spans(text) if spans else []
+    result = []
     for span in spans:
-        span = _widened(text, span)
-        end = next((end for start, end in ends if start <= span.start < end), span.end)
-        whole = text[span.start : min(end, span.end)]
-        kept = whole.rstrip(".!?;: \n") if end < span.end else whole
-        kept = _MODAL_END.sub("", kept) if _VERB_BEHIND.match(text, span.end) else kept
-        cut = replace(span, end=span.start + len(kept), text=kept) if len(kept) < len(span.text) and kept else span
-        found.append(cut)
-    return found
+        span = _extend_to_whole_figure(text, span)
+        end = next((end for start, end in sentences if start <= span.start < end), span.end)
+        within = text[span.start : min(end, span.end)]
+        if end < span.end:
+            within = within.rstrip(".!?;: \n")
+        if _VERB_BEHIND.match(text, span.end):
+            within = _MODAL_END.sub("", within)
+        is_cut = within and len(within) < len(span.text)
+        result.append(replace(span, end=span.start + len(within), text=within) if is_cut else span)
+    return result
 
 
-def _widened(text: str, span: Span) -> Span:
-    """Return a span with the beginning that it cannot do without, or of a date in figures with its end.
+def _extend_to_whole_figure(text: str, span: Span) -> Span:
+    """Return a span of a figure with what belongs to the figure before or behind it in the text.
 
-    The beginning is the first part of a range, such as "from 9" before "to 20 November", a minus sign, or the words
-    that make a figure a limit or a guess: "up to", "about".
+    Before it: the first part of a range ("from 9" of "from 9 to 20 November"), a minus sign, a limit ("up to",
+    "about"), or the day of a year ("12 June 1990"). Behind it: month and day of a year ("1990-06-12").
     """
     if not has_figure(span.text):
         return span
-    begin = max(0, span.start - _LONGEST_RANGE)
-    before = _RANGE_BEGINS.search(text, begin, span.start)
-    qualified = _QUALIFIED.search(text, begin, span.start)
+    begin = max(0, span.start - _MAX_RANGE_CHARACTERS)
+    first_part = _RANGE_BEGINS.search(text, begin, span.start)
+    qualifier = _QUALIFIED.search(text, begin, span.start)
     is_year = _LONE_YEAR.fullmatch(span.text) and not _COUNTED_BEHIND.match(text, span.end)
-    if before is None and qualified is None and is_year:
-        before = _DAY_BEFORE.search(text, begin, span.start)
-    if is_year and (behind := _DAY_BEHIND.match(text, span.end)):
-        return replace(span, end=behind.end(), text=text[span.start : behind.end()])
-    if before is None and qualified is None:
+    if first_part is None and qualifier is None and is_year:
+        first_part = _DAY_BEFORE.search(text, begin, span.start)
+    if is_year and (day := _DAY_BEHIND.match(text, span.end)):
+        return replace(span, end=day.end(), text=text[span.start : day.end()])
+    if first_part:
+        start = first_part.start("first")
+    elif qualifier:
+        start = qualifier.start()
+    else:
         return span
-    start = before.start("first") if before else qualified.start() if qualified else span.start
     return replace(span, start=start, text=text[start : span.end])
 
 
 def without_limit(text: str) -> str:
-    """Return an answer without "up to" or "about" in front of its figure."""
+    """Return an answer without the limit before its figure, such as "up to" or "about"."""
     return _LIMIT.sub("", text)
 
 
-def _above_none(margin: float) -> float:
-    """Return the probability of a span against that of "no answer here", from its margin in logits."""
+def _sigmoid(margin: float) -> float:
+    """Return the probability of a span, and not "no answer here", from its margin in logits."""
     return 1 / (1 + math.exp(-max(-30.0, min(30.0, margin))))
 
 
-def group_equal_answers(found: Sequence[PassageAnswer]) -> list[AnswerGroup]:
-    """Return the answers of all passages, equal ones together, the best first.
+def group_equal_answers(answers: Sequence[PassageAnswer]) -> list[AnswerGroup]:
+    """Return the answers of all passages as groups of equal ones, the group with the highest score first.
 
-    The reader reads each passage alone, so the passage's rank in the search is additional evidence.
+    Of several equal answers of one passage only the best counts.
     """
     groups: list[list[PassageAnswer]] = []
-    for item in sorted(found, key=lambda item: (-item.ranking_score, item.source.n, item.span.start)):
+    for item in sorted(answers, key=lambda item: (-item.ranking_score, item.source.n, item.span.start)):
         group = next((group for group in groups if are_equal_answers(group[0].text, item.text)), None)
         if group is None:
             groups.append([item])
         # A passage that gives an answer twice does not agree with itself.
         elif all(other.source.n != item.source.n for other in group):
             group.append(item)
-    made = [AnswerGroup(tuple(group), combine_probabilities([item.probability for item in group])) for group in groups]
+    result = [
+        AnswerGroup(tuple(group), combine_probabilities([item.probability for item in group])) for group in groups
+    ]
     return sorted(
-        made, key=lambda group: (-group.ranking_score, group.answers[0].source.n, group.answers[0].span.start)
+        result, key=lambda group: (-group.ranking_score, group.answers[0].source.n, group.answers[0].span.start)
     )
 
 
 def are_equal_answers(a: str, b: str) -> bool:
-    """Return whether two spans say the same; a span that says much more than the other says something else."""
-    limits = [_LIMIT.match(text) for text in (a, b)]
-    # "More than 50" and "less than 50" have one figure and are two answers.
-    if all(limits) and len({match[0].casefold() for match in limits if match}) > 1:
+    """Return whether two answers say the same.
+
+    An answer that is more than `MAX_EXTRA_WORDS` longer, or has another limit ("more than 50"), says something else.
+    """
+    limit_a, limit_b = _LIMIT.match(a), _LIMIT.match(b)
+    if limit_a and limit_b and limit_a[0].casefold() != limit_b[0].casefold():
         return False
     return abs(len(a.split()) - len(b.split())) <= MAX_EXTRA_WORDS and same_answer(a, b)
 
 
 def combine_probabilities(probabilities: Sequence[float]) -> float:
-    """Return the confidence in an answer of several passages: the best log odds, plus a little for each doubling.
+    """Return the probability of an answer that several passages give: a little more than the highest of theirs.
 
-    Passages of one collection repeat each other and a reader errs alike on similar passages, so they are far from
-    independent.
+    The passages are far from independent: those of one collection repeat each other, and a reader errs alike on similar
+    ones.
     """
     best = min(max(probabilities), 1 - PROBABILITY_MARGIN)
     odds = best / (1 - best) * math.pow(len(probabilities), AGREEMENT)
