@@ -22,8 +22,8 @@ from preflight_rag.offline.confidence import (
     confidence_model,
     find_unmentioned_topics,
     log_odds,
-    prose,
     question_terms,
+    share_of_prose,
     support_log_odds,
     type_features,
 )
@@ -130,7 +130,7 @@ def test_an_answer_that_only_repeats_the_question_is_known(answer, repeats):
     ],
 )
 def test_prose_is_told_from_the_cells_of_a_table(sentence, share):
-    assert prose(sentence) == share
+    assert share_of_prose(sentence) == share
 
 
 def test_the_odds_of_a_probability_are_bounded():
