@@ -1,14 +1,14 @@
-"""Rows of tables, lines of logs and sentences that a question names: by an exact string, by a cell, or by its level.
+"""Rows of tables, log lines and sentences that a question names by an exact string, a cell, or a log level.
 
-A row or a line is read by itself, so a reader is given the ones that a question names, and not their neighbours; where
-nothing is claimed, they are the evidence. By rule: vectors and a reader of prose tell rows of one table hardly apart.
+A row or a line is read alone, so the reader gets those that the question names and not their neighbours; if nothing is
+claimed, they are the evidence. By rule, as vectors and a reader of prose hardly distinguish the rows of one table.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -34,26 +34,26 @@ from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, figures_of
 from preflight_rag.text.words import STOP_WORDS, words
 
-MOST_LINES = 10
-"""Rows and lines that are shown; a guess."""
-MOST_ROWS = 3
-"""Rows with all words of a question, of which more name none of them; a guess, as of other quotes."""
-LEAST_WORDS = 2
-"""Words of a question that name a row; a guess."""
-LONGEST_CLAUSE = 500
-"""Characters of a clause that is shown as a whole; a guess."""
-MOST_SENTENCES = 3
-_LONGEST = 600
-"""Characters of a line that is shown whole; a guess, as of other quotes."""
-_LONGEST_LABEL = 4
-"""Words of a field's label; a guess."""
-_SHORTEST_CELL = 3
-"""Characters of a cell that is looked for in a question; what is shorter stands in many. A guess."""
+MAX_LINES = 10
+"""Maximum number of rows and lines that are shown; a guess."""
+MAX_ROWS = 3
+"""Maximum number of rows that a question can name by its words; if more fit, it names none. A guess."""
+LEAST_QUESTION_WORDS = 2
+"""Minimum number of words of a question or title that name a row or a document; a guess."""
+MAX_CLAUSE_CHARACTERS = 500
+"""Maximum length of a clause that is shown as a whole; a guess."""
+MAX_SENTENCES = 3
+_MAX_LINE_CHARACTERS = 600
+"""Maximum length of a line that is quoted; a guess."""
+_MAX_LABEL_WORDS = 4
+"""Maximum number of words of a form field's label; a guess."""
+_LEAST_CELL_CHARACTERS = 3
+"""Minimum length of a cell that is looked for in a question; shorter ones stand in many. A guess."""
 
 _WORD = re.compile(r"[^\W_]+")
 _BRACKETS = re.compile(r"\([^()]*\)")
-_ASKING = frozenset(words("much many cost costs pay get take value say give"))
-"""Words that ask, and that a row need not have."""
+_ASKING_WORDS = frozenset(words("much many cost costs pay get take value say give"))
+"""Words of a question that a row need not have."""
 _UNITS = {
     name: unit
     for unit, names in {
@@ -64,7 +64,7 @@ _UNITS = {
     }.items()
     for name in names.split()
 }  # fmt: skip
-"""Units of doses and of times after a beginning, by the ways in which they are written, in lower case."""
+"""The standard symbol of each spelling, in lower case, of a unit of dose or time."""
 _ANY_UNIT = "|".join(sorted(_UNITS, key=len, reverse=True))
 _AMOUNT = re.compile(
     rf"(?<![\w.,])(?P<number>\d{{1,9}}(?:[.,]\d{{1,9}})?)[ -]?(?P<unit>{_ANY_UNIT})(?![^\W\d])", re.IGNORECASE
@@ -72,392 +72,429 @@ _AMOUNT = re.compile(
 
 
 @dataclass(frozen=True)
-class PassageLine:
-    """A row or log line of a passage, verbatim; `n` is the passage's number."""
+class _PassageLine:
+    """A line or sentence of a passage, verbatim; `n` is the passage's number."""
 
     n: int
     text: str
 
 
-def stands_alone(line: str) -> bool:
+def can_be_read_alone(line: str) -> bool:
     """Return whether a line can be read alone: a row of a table, a log line, or a setting."""
     return is_row(line) or is_log_line(line) or is_setting(line)
 
 
 def find_definite_strings(question: str, sources: Sequence[Source]) -> tuple[str, ...]:
     """Return the question's exact strings that a passage contains and that identify one thing each."""
-    strings = [each for each in exact_strings(question) if any(holds(source.text, each) for source in sources)]
-    texts = [source.text for source in sources] if strings else []
-    return tuple(each for each in strings if is_definite(each, texts))
+    texts = [source.text for source in sources]
+    strings = [string for string in exact_strings(question) if any(holds(text, string) for text in texts)]
+    return tuple(string for string in strings if is_definite(string, texts))
 
 
 def narrowed(question: str, sources: Sequence[Source]) -> list[Source]:
-    """Return the passages relevant to the exact strings of a question, without rows and lines on other things.
+    """Return the passages without what is about other things than the question names.
 
-    If a definite string is in some passages, all others are left out, and within passages the rows and lines without
-    it and the sentences about another string of its form. If the question names a dose or a time that occurs in rows
-    of a document, the rows with another one are left out. If it asks for errors and there are such log lines, lines
-    of other levels are left out. If it names a numbered part, such as article 5, whose text is surely there, only
-    that part is read. Nothing else is left out.
+    If it names a numbered part, such as article 5, only that part stays. Then the first of these applies:
+
+    1. Exact strings that identify something ("GX-2290"): passages without one are left out, and within a passage rows
+       and lines without one, and sentences about another string of the same form.
+    2. A dose or a time that stands in rows of a document: its rows with another one are left out.
+    3. Errors, and there are log lines of errors: lines of other levels are left out.
     """
-    sources = _named_parts(question, sources) or sources
+    sources = _cut_to_named_parts(question, sources) or sources
     strings = find_definite_strings(question, sources)
     if strings:
-        best = max(count_held(_all(source), strings) for source in sources)
+        counts = [count_held(_title_and_text(source), strings) for source in sources]
         # One string suffices; in another spelling, which counts half, only if no passage has one as it is written.
-        least = min(best, 1.0)
-        about = [source for source in sources if count_held(_all(source), strings) >= least]
-        return [_with_lines(_about(source, strings), lambda line: count_held(line, strings) > 0) for source in about]
-    if amounts := _amounts(question):
-        sources = _with_amounts(sources, amounts)
+        least = min(max(counts), 1.0)
+        named = [source for source, count in zip(sources, counts, strict=True) if count >= least]
+        cut = [_drop_sentences_on_other_strings(source, strings) for source in named]
+        return [_keep_lines_if_any(source, lambda line: count_held(line, strings) > 0) for source in cut]
+    if amounts := _find_amounts(question):
+        sources = _keep_rows_of_amounts(sources, amounts)
     if asks_errors(question) and any(error_lines(source.text, question) for source in sources):
-        return [_without_other_levels(source, question) for source in sources]
+        return [_drop_other_log_levels(source, question) for source in sources]
     return list(sources)
 
 
 def find_named_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the rows and log lines that a question names, best first; [] if it names none.
 
-    They are named by an exact string, else as errors that share a word with the question, else because no other row
-    has all its words, else by a cell that the question repeats word for word, else by some words in the cells of a
-    table of which the question names the document and the column.
+    The first of these that finds lines decides: an exact string; an error, if the question asks for errors; all words
+    of the question in a row; a cell that the question repeats word for word; the name of a row's document and column.
     """
-    lines = [PassageLine(source.n, line) for source in sources for line in _lines(source.text)]
-    strings = [each for each in exact_strings(question) if any(holds(line.text, each) for line in lines)]
+    lines = [_PassageLine(source.n, line) for source in sources for line in _iterate_lines(source.text)]
+    strings = [string for string in exact_strings(question) if any(holds(line.text, string) for line in lines)]
     if strings:
-        return _best([(count_held(line.text, strings), line) for line in lines])
-    if asks_errors(question):
-        asked = set(words(question)) - ERROR_WORDS
-        errors = set()
-        for source in sources:
-            for line in error_lines(source.text, question):
-                errors.add((source.n, line))
-        found = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
-        if found:
-            return _best(found)
-    if whole := _rows_with_all_words(question, sources):
-        return whole
-    scored = [(worth, line) for line in lines if (worth := _named_cells(question, line.text))]
-    named = _best(_with_most_first(question, scored))
-    about = _about_names(question, lines) if named else []
-    # "Caretaker: Fax" has a word of the question as a cell, and is not about the person that the question names.
+        return _keep_best([(count_held(line.text, strings), line) for line in lines])
+    if asks_errors(question) and (errors := _find_errors(question, lines, sources)):
+        return errors
+    if rows := _find_rows_with_all_words(question, sources):
+        return rows
+    scored = [(score, line) for line in lines if (score := _count_named_characters(question, line.text))]
+    with_cell = _keep_best(_sort_by_shared_words(question, scored))
+    # "Caretaker: Fax" repeats a word of the question, but is not about the person that the question names.
+    with_name = _find_rows_with_names(question, lines) if with_cell else []
     return (
-        _best([(1 + _named_cells(question, line.text), line) for line in about])
-        or named
-        or _rows_of_named_table(question, sources)
+        _keep_best([(1 + _count_named_characters(question, line.text), line) for line in with_name])
+        or with_cell
+        or _find_rows_of_named_table(question, sources)
     )
 
 
-def _rows_of_named_table(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return the rows with most of a question's other words in their cells, where it names document and column.
+def _find_errors(question: str, lines: Sequence[_PassageLine], sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return `(passage, line)` of the error lines with the most words of the question; [] if there are none."""
+    errors = {(source.n, line) for source in sources for line in error_lines(source.text, question)}
+    asked = set(words(question)) - ERROR_WORDS
+    scored = [(1.0 + len(asked & set(words(line.text))), line) for line in lines if (line.n, line.text) in errors]
+    return _keep_best(scored)
 
-    Of "What is the depth of the lost anchor in the wreck list?" a row of the wreck list with a depth has "anchor", and
-    one has "lost"; the other rows have the names of document and column alone. First comes the earlier word.
+
+def _find_rows_of_named_table(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return the rows with most of a question's other words in their cells, if it names their document and a column.
+
+    "What is the depth of the lost anchor in the wreck list?" names document and column of all rows of the wreck list;
+    one of them has "anchor" in a cell, and one has "lost". The row with the earlier word comes first. Empty if
+    more than `MAX_ROWS` rows are equally good.
     """
-    asked = [term for term in dict.fromkeys(words(question)) if term not in STOP_WORDS | _ASKING]
-    found: list[tuple[int, int, PassageLine]] = []
+    asked = [term for term in dict.fromkeys(words(question)) if term not in STOP_WORDS | _ASKING_WORDS]
+    scored: list[tuple[int, int, _PassageLine]] = []
     for source in sources:
         title = frozenset(words(source.title)) - STOP_WORDS
-        for line in _lines(source.text) if len(title) >= LEAST_WORDS and title <= frozenset(asked) else ():
-            row = parse_row(line)
-            columns = [frozenset(words(_BRACKETS.sub(" ", cell.column))) for cell in row.cells] if row else []
+        if len(title) < LEAST_QUESTION_WORDS or not title <= frozenset(asked):
+            continue
+        for line in _iterate_lines(source.text):
+            if (row := parse_row(line)) is None:
+                continue
+            columns = [frozenset(words(_BRACKETS.sub(" ", cell.column))) for cell in row.cells]
             named = frozenset[str]().union(*(terms for terms in columns if terms <= frozenset(asked) and terms - title))
             others = [term for term in asked if term not in named | title]
-            cells = frozenset(words(" ".join(cell.text for cell in row.cells))) if row else frozenset()
-            places = [place for place, term in enumerate(others) if term in cells]
-            if named and places:
-                found.append((len(places), places[0], PassageLine(source.n, line)))
-    most = max((count for count, _, _ in found), default=0)
-    best = sorted((item for item in found if item[0] == most), key=lambda item: item[1])
-    return [(line.n, line.text) for _, _, line in best] if len(best) <= MOST_ROWS else []
+            cells = frozenset(words(" ".join(cell.text for cell in row.cells)))
+            positions = [i for i, term in enumerate(others) if term in cells]
+            if named and positions:
+                scored.append((len(positions), positions[0], _PassageLine(source.n, line)))
+    most = max((count for count, _, _ in scored), default=0)
+    best = [(first, line) for count, first, line in scored if count == most]
+    best.sort(key=lambda item: item[0])
+    return [(line.n, line.text) for _, line in best] if len(best) <= MAX_ROWS else []
 
 
 def find_lines_of_coded_document(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
     """Return `(passage, line)` of the lines that a question asks for in a document that it names by its code.
 
-    Of "How much tax was on invoice KD-2210?" these are the line of that invoice with its tax, and behind it the one
-    with its number. Empty without such a document, or if none or many of its lines have the question's other words.
+    For "How much tax was on invoice KD-2210?" these are the line of that invoice with its tax, and behind it the one
+    with its number. Empty unless exactly one document is named, and a few of its lines have the question's other words.
 
     Args:
         question: The standalone question.
         sources: The passages as they were found.
     """
     strings = find_definite_strings(question, sources)
-    naming = [(source, line) for source in sources if (line := _naming_field(source.text, strings))]
-    documents = {source.document_id or source.passage_id for source, _ in naming}
+    code_lines = [(source, line) for source in sources if (line := _find_code_line(source.text, strings))]
+    documents = {source.document_id or source.passage_id for source, _ in code_lines}
     if len(documents) != 1:
         return []
-    own = [source for source in sources if (source.document_id or source.passage_id) in documents]
-    known = " ".join([*strings, naming[0][1], *(source.title for source in own)])
-    # Code and title belong to the whole document, and choose none of its lines.
-    asked = frozenset(words(question)) - STOP_WORDS - _ASKING - frozenset(words(known))
+    first_source, code_line = code_lines[0]
+    passages = [source for source in sources if (source.document_id or source.passage_id) in documents]
+    # Code and title belong to the whole document, so they choose none of its lines.
+    common = frozenset(words(" ".join([*strings, code_line, *(source.title for source in passages)])))
+    asked = frozenset(words(question)) - STOP_WORDS - _ASKING_WORDS - common
     scored = []
-    for source in own:
-        for line in _rows_and_sentences(source.text):
-            scored.append((len(asked & frozenset(words(line))), PassageLine(source.n, line)))
+    for source in passages:
+        for line in _iterate_rows_and_sentences(source.text):
+            scored.append((len(asked & frozenset(words(line))), _PassageLine(source.n, line)))
     if asked_kind(question) == "date" and any(score and figures_of(line.text).dates for score, line in scored):
         scored = [(score, line) for score, line in scored if figures_of(line.text).dates]
-    named = _best(scored)
-    return [*named, (naming[0][0].n, naming[0][1])] if named and len(named) <= MOST_ROWS else []
+    best = _keep_best(scored)
+    return [*best, (first_source.n, code_line)] if best and len(best) <= MAX_ROWS else []
 
 
-def _naming_field(text: str, strings: Sequence[str]) -> str:
-    """Return the line of a form that says the form's own code, such as "Invoice number: KD-2210"; "" without one.
+def _find_code_line(text: str, strings: Sequence[str]) -> str:
+    """Return the line of a form that has its own code as value, such as "Invoice number: KD-2210"; "" without one.
 
-    A label that several lines have is that of a list's entries.
+    A line whose label other lines have, too, is an entry of a list and not the form's own code.
     """
-    fields = [line.strip() for line in text.split("\n") if not is_row(line) and not is_log_line(line)]
-    parts = [(line, *line.partition(":")[::2]) for line in fields]
-    for line, label, value in parts:
-        is_own = any(exact_pattern(each).fullmatch(value.strip(" #.")) for each in strings)
-        if is_own and len(label.split()) <= _LONGEST_LABEL and [each for _, each, _ in parts].count(label) == 1:
+    lines = [line.strip() for line in text.split("\n") if not is_row(line) and not is_log_line(line)]
+    labels = [line.partition(":")[0] for line in lines]
+    for line, label in zip(lines, labels, strict=True):
+        value = line.partition(":")[2].strip(" #.")
+        is_code = any(exact_pattern(string).fullmatch(value) for string in strings)
+        if is_code and len(label.split()) <= _MAX_LABEL_WORDS and labels.count(label) == 1:
             return line
     return ""
 
 
-def _rows_and_sentences(text: str) -> Iterator[str]:
+def _iterate_rows_and_sentences(text: str) -> Iterator[str]:
     """Yield the rows of a text and the sentences of its other lines that are short enough to be quoted."""
     for start, end in sentence_spans(text):
-        for line in text[start:end].split("\n") if is_row(text[start:end]) else [text[start:end]]:
-            if line.strip() and len(line) <= _LONGEST:
+        sentence = text[start:end]
+        for line in sentence.split("\n") if is_row(sentence) else [sentence]:
+            if line.strip() and len(line) <= _MAX_LINE_CHARACTERS:
                 yield line.strip()
 
 
-def _rows_with_all_words(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return the rows that have all words of a question in their cells and columns; [] if these are many, or few words.
+def _find_rows_with_all_words(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
+    """Return the rows that have all words of a question in cells and columns, and at least one of them in a cell.
 
-    "What is the insurance value of the sextant?" names the row "Object: Sextant by Ray | Insurance value: 7800".
+    "What is the insurance value of the sextant?" names the row "Object: Sextant by Ray | Insurance value: 7800". Empty
+    if more than `MAX_ROWS` rows have them, or if the question has a single word to look for.
     """
-    asked = frozenset(words(question)) - STOP_WORDS - _ASKING
-    found: dict[str, int] = {}
-    for source in sources if len(asked) >= LEAST_WORDS else ():
-        for line in _lines(source.text):
+    asked = frozenset(words(question)) - STOP_WORDS - _ASKING_WORDS
+    if len(asked) < LEAST_QUESTION_WORDS:
+        return []
+    numbers: dict[str, int] = {}
+    for source in sources:
+        for line in _iterate_lines(source.text):
             row = parse_row(line) if is_row(line) and asked <= frozenset(words(line)) else None
-            # Every row of the table has the words of its columns.
+            # The words of the columns alone stand in every row of the table.
             if row and asked & frozenset(words(" ".join(cell.text for cell in row.cells))):
-                found.setdefault(line, source.n)
-    return [(n, line) for line, n in found.items()] if len(found) <= MOST_ROWS else []
+                numbers.setdefault(line, source.n)
+    return [(n, line) for line, n in numbers.items()] if len(numbers) <= MAX_ROWS else []
 
 
-def _about_names(question: str, lines: Sequence[PassageLine]) -> list[PassageLine]:
-    """Return the rows with a name of several words that a question has: "Ngozi Okafor" in "Dr. Ngozi Okafor"."""
+def _find_rows_with_names(question: str, lines: Sequence[_PassageLine]) -> list[_PassageLine]:
+    """Return the rows that contain a name of several words from the question: "Ngozi Okafor" in "Dr. Ngozi Okafor"."""
     names = [" ".join(name) for name in surface_names(question) if len(name) > 1]
     rows = [line for line in lines if is_row(line.text)] if names else []
-    return [line for line in rows if any(f" {name} " in _alike(line.text) for name in names)]
+    return [line for line in rows if any(f" {name} " in _normalize_words(line.text) for name in names)]
 
 
 def asks_only_for_lines(question: str) -> bool:
-    """Return whether a question only asks what is written about an exact string, or for errors."""
+    """Return whether a question asks for errors, or has at most one word besides its exact strings."""
     strings = exact_strings(question)
-    left = set(words(question)) - set(chain.from_iterable(map(words, strings)))
-    return asks_errors(question) or (bool(strings) and len(left) < 2)
+    other_words = set(words(question)) - set(chain.from_iterable(map(words, strings)))
+    return asks_errors(question) or (bool(strings) and len(other_words) <= 1)
 
 
 def find_sentences_with_exact_strings(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, sentence)` of the sentences with a question's definite strings, most strings first.
+    """Return `(passage, sentence)` of the sentences with the most exact strings of a question, `MAX_SENTENCES` at most.
 
-    Without such strings, the name or abbreviation counts that is all the question asks about.
+    If the question has no exact string, the name or abbreviation counts that is all it asks about; [] without one. A
+    clause is quoted whole; a document's title is returned only if no sentence has the strings.
     """
     subject = asked_abbreviation(question) or only_subject(question)
     strings = find_definite_strings(question, sources) or ((subject,) if subject else ())
     if not strings:
         return []
-    wanted = frozenset(words(" ".join(strings)))
-    found: list[tuple[float, PassageLine]] = []
-    titles: list[tuple[float, PassageLine]] = []
+    string_words = frozenset(words(" ".join(strings)))
+    sentences: list[tuple[float, _PassageLine]] = []
+    titles: list[tuple[float, _PassageLine]] = []
     for source in sources:
         spans = sentence_spans(source.text)
-        for place, span in enumerate(spans):
+        for i, span in enumerate(spans):
             sentence = source.text[slice(*span)]
-            count = 0.0 if sentence.rstrip().endswith("?") else count_held(sentence, strings)
-            # A document that asks the same answers nothing, nor does the line above a mail.
+            # A question of the document answers nothing, nor does the line above a mail.
+            if sentence.rstrip().endswith("?"):
+                continue
+            count = count_held(sentence, strings)
             if count and not states_nothing(question, sentence, source.text):
-                clause = _clause(source.text, spans[place:], strings)
-                quote = clause or source.text[slice(*trim_quote(source.text, *span, wanted))]
-                (titles if is_title(sentence, source.title) else found).append((count, PassageLine(source.n, quote)))
-    return _best(found or titles)[:MOST_SENTENCES]
+                clause = _find_clause(source.text, spans[i:], strings)
+                quote = clause or source.text[slice(*trim_quote(source.text, *span, string_words))]
+                scored = titles if is_title(sentence, source.title) else sentences
+                scored.append((count, _PassageLine(source.n, quote)))
+    return _keep_best(sentences or titles)[:MAX_SENTENCES]
 
 
-def _named_parts(question: str, sources: Sequence[Source]) -> list[Source]:
-    """Return the passages that hold a numbered part which a question names, cut to it; [] if none does."""
-    found = []
-    for source, places in zip(sources, find_parts(question, sources), strict=True):
-        texts = [source.text[slice(*place)].strip() for place in places]
+def _cut_to_named_parts(question: str, sources: Sequence[Source]) -> list[Source]:
+    """Return the passages with a numbered part that a question names, cut to such parts; [] if none has one."""
+    cut = []
+    for source, spans in zip(sources, find_parts(question, sources), strict=True):
+        texts = [source.text[start:end].strip() for start, end in spans]
         if texts:
-            found.append(replace(source, text="\n\n".join(texts)))
-    return found
+            cut.append(replace(source, text="\n\n".join(texts)))
+    return cut
 
 
 def find_named_parts(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, text)` of the numbered parts that a question names, short ones as a whole.
+    """Return `(passage, text)` of the numbered parts that a question names, at most `MAX_SENTENCES`.
 
-    A long one is shown from its beginning where the question asks for nothing else, and not at all otherwise.
+    Of a part longer than `MAX_CLAUSE_CHARACTERS` the first sentences are shown if the question only asks for the part's
+    text; otherwise the part is left out.
 
     Args:
         question: The standalone question.
         sources: The passages as they were found.
     """
-    found = []
-    for source, places in zip(sources, find_parts(question, sources), strict=True):
-        for place in places[:1]:
-            spans = [span for span in sentence_spans(source.text) if place[0] <= span[0] < place[1]]
-            fitting = [end for _, end in spans if end - place[0] <= LONGEST_CLAUSE]
-            if not fitting or (fitting[-1] < spans[-1][1] and not asks_for_text(question)):
+    parts = []
+    for source, spans in zip(sources, find_parts(question, sources), strict=True):
+        for start, end in spans[:1]:
+            ends = [stop for begin, stop in sentence_spans(source.text) if start <= begin < end]
+            fitting = [stop for stop in ends if stop - start <= MAX_CLAUSE_CHARACTERS]
+            if not fitting or (fitting[-1] < ends[-1] and not asks_for_text(question)):
                 continue
-            found.append((source.n, source.text[place[0] : fitting[-1]].strip()))
-    return found[:MOST_SENTENCES]
+            parts.append((source.n, source.text[start : fitting[-1]].strip()))
+    return parts[:MAX_SENTENCES]
 
 
-def _clause(text: str, spans: Sequence[tuple[int, int]], strings: Sequence[str]) -> str:
-    """Return a clause that a question names by its number, from its first line up to the next; "" for other strings.
+def _find_clause(text: str, spans: Sequence[tuple[int, int]], strings: Sequence[str]) -> str:
+    """Return the clause whose number stands in the first sentence, up to the next clause; "" if none does.
 
-    Its number often stands before a heading, or before a line with what follows below.
+    The number often stands before a heading, or in a line of which the text follows below. A sentence that begins
+    after `MAX_CLAUSE_CHARACTERS` of the clause is left out.
+
+    Args:
+        text: The text of a passage.
+        spans: The sentences of the text, from the one in which the clause may begin.
+        strings: The exact strings of the question.
     """
     (start, end), *following = spans
-    number = next((each for each in strings if is_clause(each) and holds(text[start:end], each)), "")
+    number = next((string for string in strings if is_clause(string) and holds(text[start:end], string)), "")
     if not number:
         return ""
     for begin, stop in following:
-        if stop - start > LONGEST_CLAUSE or others_like(number).search(text[begin:stop]):
+        if stop - start > MAX_CLAUSE_CHARACTERS or others_like(number).search(text[begin:stop]):
             break
         end = stop
     return text[start:end]
 
 
-def _all(source: Source) -> str:
+def _title_and_text(source: Source) -> str:
     """Return a passage's title and text as one text."""
     return f"{source.title} {source.text}"
 
 
-def _about(source: Source, strings: Sequence[str]) -> Source:
+def _drop_sentences_on_other_strings(source: Source, strings: Sequence[str]) -> Source:
     """Return a passage without the sentences about other strings of the same form as the question's.
 
     For a question about GX-2290, the sentences from "GX-2310 …" on are left out until one names GX-2290 again.
     """
-    kept: list[tuple[int, int]] = []
+    sentences = [source.text[start:end] for start, end in sentence_spans(source.text)]
+    kept: list[str] = []
     is_about = True
-    spans = sentence_spans(source.text)
-    for span in spans:
-        sentence = source.text[slice(*span)]
+    for sentence in sentences:
         if count_held(sentence, strings):
             is_about = True
-        elif any(others_like(each).search(sentence) for each in strings):
+        elif any(others_like(string).search(sentence) for string in strings):
             is_about = False
         if is_about:
-            kept.append(span)
-    if len(kept) == len(spans):
-        return source
-    return replace(source, text="\n\n".join(source.text[slice(*span)] for span in kept))
+            kept.append(sentence)
+    return source if len(kept) == len(sentences) else replace(source, text="\n\n".join(kept))
 
 
-def _with_lines(source: Source, keeps: Callable[[str], bool]) -> Source:
-    """Return a passage with only those rows and log lines that `keeps` accepts, if any; its other text stays."""
+def _keep_lines_if_any(source: Source, keeps: Callable[[str], bool]) -> Source:
+    """Return a passage without the rows and log lines that `keeps` rejects; unchanged if it rejects all of them."""
     lines = source.text.split("\n")
-    if not any(stands_alone(line) and keeps(line) for line in lines):
+    if not any(can_be_read_alone(line) and keeps(line) for line in lines):
         return source
-    return replace(source, text="\n".join(line for line in lines if not stands_alone(line) or keeps(line)).strip())
+    return replace(source, text="\n".join(line for line in lines if not can_be_read_alone(line) or keeps(line)).strip())
 
 
-def _amounts(text: str) -> frozenset[tuple[str, str]]:
-    """Return the amounts of a text with their units, "20 mg" as ("20", "mg")."""
-    found = set()
+def _find_amounts(text: str) -> frozenset[tuple[str, str]]:
+    """Return the amounts of a text with the standard symbols of their units: ("20", "mg") for "20.0 milligrams"."""
+    amounts = set()
     # People write the micro sign or the Greek letter for the "μ" of "μg"; the normal form is the letter.
     for match in _AMOUNT.finditer(unicodedata.normalize("NFKC", text)):
         number = match["number"].replace(",", "").lstrip("0") or "0"
-        found.add((number.rstrip("0").rstrip(".") if "." in number else number, _UNITS[match["unit"].lower()]))
-    return frozenset(found)
+        if "." in number:
+            number = number.rstrip("0").rstrip(".")
+        amounts.add((number, _UNITS[match["unit"].lower()]))
+    return frozenset(amounts)
 
 
-def _with_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) -> list[Source]:
-    """Return the passages without rows of another amount, where rows of the same document have the requested one."""
-    rows = {source.n: [line for line in source.text.split("\n") if is_row(line)] for source in sources}
-    named: dict[str, set[tuple[str, str]]] = {}
+def _keep_rows_of_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) -> list[Source]:
+    """Return the passages without rows of another amount, if rows of the same document have a requested one.
+
+    A passage of which no text is left is left out.
+
+    Args:
+        sources: The passages.
+        asked: The amounts in the question, as `_find_amounts` returns them.
+    """
+    asked_by_document: dict[str, set[tuple[str, str]]] = {}
     for source in sources:
-        for line in rows[source.n]:
-            named.setdefault(source.document_id or source.title, set()).update(_amounts(line) & asked)
-
-    def keeps(source: Source, line: str) -> bool:
-        """Return whether a line is not a row with an amount other than the requested one."""
-        there = named.get(source.document_id or source.title, set())
-        units = {unit for _, unit in there}
-        # A row of "20 mg for 6 weeks" is one of 20 mg, whatever its time.
-        own = {amount for amount in _amounts(line) if amount[1] in units}
-        return not is_row(line) or not own or bool(own & there)
-
-    kept = []
+        of_document = asked_by_document.setdefault(source.document_id or source.title, set())
+        for line in filter(is_row, source.text.split("\n")):
+            of_document.update(_find_amounts(line) & asked)
+    result = []
     for source in sources:
+        of_document = asked_by_document[source.document_id or source.title]
         lines = source.text.split("\n")
-        left = [line for line in lines if keeps(source, line)]
-        if len(left) == len(lines):
-            kept.append(source)
-        elif any(left):
-            kept.append(replace(source, text="\n".join(left).strip()))
-    return kept
+        kept = [line for line in lines if not (is_row(line) and _has_other_amount(line, of_document))]
+        if len(kept) == len(lines):
+            result.append(source)
+        elif any(kept):
+            result.append(replace(source, text="\n".join(kept).strip()))
+    return result
 
 
-def _without_other_levels(source: Source, question: str) -> Source:
-    """Return a passage without its log lines of levels that the question does not ask for."""
+def _has_other_amount(row: str, asked: Collection[tuple[str, str]]) -> bool:
+    """Return whether a row has amounts in the units of the requested ones, and none of these itself.
+
+    A row of "20 mg for 6 weeks" has the requested 20 mg, whatever its time is.
+    """
+    asked_units = {unit for _, unit in asked}
+    comparable = {(number, unit) for number, unit in _find_amounts(row) if unit in asked_units}
+    return bool(comparable) and comparable.isdisjoint(asked)
+
+
+def _drop_other_log_levels(source: Source, question: str) -> Source:
+    """Return a passage without its log lines of other levels than the question asks for; unchanged if none is left."""
     wanted = set(error_lines(source.text, question))
     lines = source.text.split("\n")
     kept = [line for line in lines if not level_of_record(line) or line.strip() in wanted]
     return replace(source, text="\n".join(kept).strip()) if any(kept) else source
 
 
-def _lines(text: str) -> Iterator[str]:
+def _iterate_lines(text: str) -> Iterator[str]:
     """Yield the rows, log lines and settings of a text that are short enough to be quoted."""
     for line in text.split("\n"):
-        if stands_alone(line) and len(line) <= _LONGEST:
+        if can_be_read_alone(line) and len(line) <= _MAX_LINE_CHARACTERS:
             yield line.strip()
 
 
-def _best(found: Sequence[tuple[float, PassageLine]]) -> list[tuple[int, str]]:
-    """Return the lines with the highest score, each once, in the order of the passages."""
-    most = max((worth for worth, _ in found), default=0.0)
-    if most <= 0:
+def _keep_best(scored: Sequence[tuple[float, _PassageLine]]) -> list[tuple[int, str]]:
+    """Return `(passage, line)` of the lines with the highest score, each text once; [] if that score is 0."""
+    highest = max((score for score, _ in scored), default=0.0)
+    if highest <= 0:
         return []
-    kept: dict[str, int] = {}
-    for worth, line in found:
-        if worth == most:
-            kept.setdefault(line.text, line.n)
-    return [(n, text) for text, n in kept.items()][:MOST_LINES]
+    numbers: dict[str, int] = {}
+    for score, line in scored:
+        if score == highest:
+            numbers.setdefault(line.text, line.n)
+    return [(n, text) for text, n in numbers.items()][:MAX_LINES]
 
 
-def _with_most_first(question: str, rows: Sequence[tuple[float, PassageLine]]) -> Sequence[tuple[float, PassageLine]]:
-    """Return scored rows, those with the most of a question's words in their cells first.
+def _sort_by_shared_words(
+    question: str, rows: Sequence[tuple[float, _PassageLine]]
+) -> Sequence[tuple[float, _PassageLine]]:
+    """Return scored rows, those with the most of a question's words in their cells first; their scores are unchanged.
 
-    All buttons of a list have the cell "Button, …", and one of them "Button, fire brigade".
+    All rows of a list of buttons have the cell "Button, …", and one of them "Button, fire brigade".
     """
     asked = frozenset(words(question)) - STOP_WORDS
 
-    def shared(scored: tuple[float, PassageLine]) -> int:
+    def count_shared_words(scored_row: tuple[float, _PassageLine]) -> int:
         """Return how many of the question's words the cells of a row have."""
-        row = parse_row(scored[1].text)
+        _, line = scored_row
+        row = parse_row(line.text)
         return len(asked & frozenset(words(" ".join(cell.text for cell in row.cells)))) if row else 0
 
-    return sorted(rows, key=lambda scored: -shared(scored))
+    return sorted(rows, key=count_shared_words, reverse=True)
 
 
-def _named_cells(question: str, line: str) -> float:
-    """Return how many characters of a row's cells the question contains word for word; 0 if none."""
+def _count_named_characters(question: str, line: str) -> float:
+    """Return the number of characters of a row's cells that the question repeats; 0.0 for other lines than rows."""
     row = parse_row(line) if is_row(line) else None
     if row is None:
         return 0.0
-    asked = _alike(question)
-    named = {text for cell in row.cells for text in _names(cell.text) if f" {text} " in asked}
-    # "Button" is a part of "Button, fire brigade", and counts with it.
-    inner = {text for text in named if any(text != other and text in other for other in named)}
-    return float(sum(map(len, named - inner)))
+    asked = _normalize_words(question)
+    named = {name for cell in row.cells for name in _cell_names(cell.text) if f" {name} " in asked}
+    # "Button" is a part of "Button, fire brigade" and would be counted twice.
+    nested = {name for name in named if any(name != other and name in other for other in named)}
+    return float(sum(map(len, named - nested)))
 
 
 @lru_cache(maxsize=4096)
-def _names(cell: str) -> tuple[str, ...]:
-    """Return the possible names of a cell: its whole text, and the part before a comma, semicolon or bracket."""
-    whole = [_alike(part).strip() for part in (cell, re.split(r"[,;(/]", cell)[0])]
-    return tuple(
-        text for text in dict.fromkeys(whole) if len(text) >= _SHORTEST_CELL and words(text) and not text.isdigit()
-    )
+def _cell_names(cell: str) -> tuple[str, ...]:
+    """Return the texts by which a question may name a cell: the whole cell, and its part before ",", ";", "(" or "/".
+
+    Short texts, numbers and texts without an index term are left out.
+    """
+    first_part = re.split(r"[,;(/]", cell)[0]
+    names = dict.fromkeys(_normalize_words(text).strip() for text in (cell, first_part))
+    return tuple(name for name in names if len(name) >= _LEAST_CELL_CHARACTERS and words(name) and not name.isdigit())
 
 
-def _alike(text: str) -> str:
-    """Return the words of a text in lower case, separated and enclosed by single spaces, to search for whole words."""
+def _normalize_words(text: str) -> str:
+    """Return the words of a text in lower case, each between single spaces, so that whole words can be searched for."""
     return f" {' '.join(_WORD.findall(text.casefold()))} "
