@@ -1,6 +1,6 @@
-"""Rows of a table in the order of a column, where a question compares its rows: "Which bar is the dearest?".
+"""Rows of a table sorted by a column, where a question compares its rows: "Which bar is the dearest?".
 
-The line above the rows says which column they are ordered by; which row is meant is left to who reads them.
+The line above the rows names the column that they are sorted by; the reader finds the row that is meant.
 """
 
 from __future__ import annotations
@@ -16,176 +16,223 @@ from preflight_rag.text.tables import Cell
 from preflight_rag.text.words import words
 
 PRICE = frozenset(words("price"))
-"""Index terms of what a question for the cheapest or dearest measures; it names no column."""
+"""Index terms of the quantity in a question for the cheapest or dearest; such a question names no column."""
 LENGTH = frozenset(words("length duration"))
-"""The same for the longest and the shortest."""
+"""The same for a question for the longest or shortest: a time or a distance."""
 DURATION = frozenset(words("duration"))
-"""The same for what takes or lasts the longest."""
-_PRICES = frozenset(words("price cost fee fare charge tariff"))
-_RATE = frozenset(words("rate"))
-_PER = frozenset(words("per night hour day week person room"))
+"""The same for a question for what takes or lasts the longest: a time."""
+_PRICE_WORDS = frozenset(words("price cost fee fare charge tariff"))
+_RATE_WORDS = frozenset(words("rate"))
+_BESIDE_RATE_OF_MONEY = frozenset(words("per night hour day week person room"))
 """Words beside "rate" that make it a price: "Rate per night"; "Flow rate" and "Interest rate" are none."""
-_ANOTHER_SUM = frozenset(
+_NOT_THE_PRICE = frozenset(
     words(
         "delivery shipping postage late penalty cancellation joining setup installation change increase rise discount"
         " saving reduction deposit group class category band type kind date status index level battery flow time"
         " zone capacity"
     )
 )
-"""Words of a column that has "price" or "charge" in its name, and is not what the thing itself costs."""
-_NO_AMOUNT = re.compile(
+"""Index terms that show that a column with "price" or "charge" in its name is not the price of the thing itself."""
+_NAMES_A_CODE = re.compile(
     r"\b(?:centres?|centers?|codes?|ids?|ref(?:erence)?s?|(?:no\.|numbers?|nr\.)(?! of\b))(?!\w)|#|№", re.IGNORECASE
 )
-"""Names of columns whose figures name something, and say of nothing how much it is."""
-LEAST_FIGURES = 2
-"""Figures of a column of times or distances."""
-_FAR = frozenset(words("distance length"))
-_WHOLE = frozenset(words("total overall length duration"))
-"""Words of the column that says how long something takes in all, where others say it of its parts."""
-_OF_TIME = frozenset(words("time duration length total overall"))
-_OF_DISTANCE = frozenset(words("distance length total overall"))
-_SINGLE_UNIT = re.compile(
+"""Matches names of columns whose figures identify something and are no amounts: "Cost centre", "Order no."."""
+MIN_FIGURES = 2
+"""Least number of cells of a column of times or distances."""
+_DISTANCE_WORDS = frozenset(words("distance length"))
+_WORDS_FOR_THE_WHOLE = frozenset(words("total overall length duration"))
+"""Index terms in the name of a column that gives the length of the whole, beside columns for its parts."""
+_WORDS_OF_DURATION_COLUMNS = frozenset(words("time duration length total overall"))
+_WORDS_OF_DISTANCE_COLUMNS = frozenset(words("distance length total overall"))
+_BARE_UNIT_NAME = re.compile(
     r"[smh]|min|[cm]m|in|sec(?:ond)?|minute|hour|day|week|month|year|inch|foot|yard|mile", re.IGNORECASE
 )
-"""Names of columns that are no measure, though they are a unit: the year of a film, the size M."""
-_TIMES = frozenset(words("s sec second min minute h hr hour day week month year yr in"))
-_DISTANCES = frozenset(words("mm cm m km metre meter kilometre kilometer mile mi ft feet foot yard in inch"))
-_LENGTH = re.compile(
+"""Matches a column name that is only a unit, and often means something else: the year of a film, the size M."""
+_TIME_UNITS = frozenset(words("s sec second min minute h hr hour day week month year yr in"))
+_DISTANCE_UNITS = frozenset(words("mm cm m km metre meter kilometre kilometer mile mi ft feet foot yard in inch"))
+_DURATION_CELL = re.compile(
     r"\d[\d.,]{0,12} ?(?:s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?|yrs?)", re.IGNORECASE
 )
-_DISTANCE = re.compile(
+_DISTANCE_CELL = re.compile(
     r"\d[\d.,]{0,12} ?(?:[mck]?m|(?:kilo)?met(?:re|er)s?|miles?|mi|ft|feet|yards?|in|inch(?:es)?)", re.IGNORECASE
 )
-_BLANK = re.compile(r"[-–—./ ]{1,5}|n/?a", re.IGNORECASE)
-"""A cell that says that a row has nothing in a column, or that its figure is unknown."""
-_ZERO = re.compile(r"(?:none|nil|zero|free|gratis|no charge)(?: of charge)?", re.IGNORECASE)
-"""A cell that says 0 in words."""
+_BLANK_CELL = re.compile(r"[-–—./ ]{1,5}|n/?a", re.IGNORECASE)
+"""Matches a cell that means nothing or an unknown figure: "-", "n/a"."""
+_ZERO_IN_WORDS = re.compile(r"(?:none|nil|zero|free|gratis|no charge)(?: of charge)?", re.IGNORECASE)
+"""Matches a cell that says 0 in words."""
 
 _MONEY = re.compile(r"[$€£¥₹]|\b(?:EUR|USD|GBP|CHF|euros?|pounds?|dollars?)\b", re.IGNORECASE)
-_NO_ITEM = re.compile(r"\b(?:(?:sub|grand )?totals?|sum|average|mean|vat|carried forward)\b", re.IGNORECASE)
-"""Labels of rows that add up other rows."""
+_LABEL_OF_SUM = re.compile(r"\b(?:(?:sub|grand )?totals?|sum|average|mean|vat|carried forward)\b", re.IGNORECASE)
+"""Matches the label of a row that adds up other rows: "Subtotal"."""
 
 
 def measured_place(what: frozenset[str], line: TableLine) -> int | None:
-    """Return the index of the only cell of a row whose column's name contains some index terms; else None."""
-    places = []
-    for place, cell in enumerate(line.row.cells):
-        names = frozenset(words(cell.column))
-        called = what <= names or (what == PRICE and bool(names & (_PRICES | _RATE)))
-        # The first column names the rows, and measures nothing.
-        if place and called and (what == names or not _NO_AMOUNT.search(cell.column)):
-            places.append(place)
-    return places[0] if len(places) == 1 else None
+    """Return the index of the only cell of a row whose column measures a quantity; None without one, or with several.
+
+    Args:
+        what: Index terms of the quantity, which the column's name has to contain; for `PRICE` any word for a price.
+        line: The row; its first cell is its label and is left out.
+    """
+    indices = []
+    for index, cell in enumerate(line.row.cells[1:], 1):
+        name_terms = frozenset(words(cell.column))
+        measures = what <= name_terms or (what == PRICE and bool(name_terms & (_PRICE_WORDS | _RATE_WORDS)))
+        if measures and (what == name_terms or not _NAMES_A_CODE.search(cell.column)):
+            indices.append(index)
+    return indices[0] if len(indices) == 1 else None
 
 
 def measured_column(what: frozenset[str], rows: Sequence[TableLine]) -> str:
-    """Return the only column of a table that holds the measured quantity; "" if none does, or several may.
+    """Return the name of the only column of a table that holds a quantity; "" if none does, or several may.
+
+    If several columns contain the quantity's words, the only one whose name has no other words is returned.
 
     Args:
         what: Index terms of the quantity, `PRICE`, `LENGTH` or `DURATION`.
         rows: All rows of the table.
     """
     names = dict.fromkeys(cell.column for line in rows for cell in line.row.cells if cell.column)
+    # The first column holds the labels of the rows.
     names.pop(rows[0].row.cells[0].column, None)
     terms = {name: frozenset(words(name)) for name in names}
     if what in (LENGTH, DURATION):
-        return _column_of_lengths(terms, rows, with_distances=what == LENGTH)
+        return _column_of_length(terms, rows, with_distances=what == LENGTH)
     if what == PRICE:
-        found = [name for name in names if is_of_prices(name)]
-        exact = [name for name in found if terms[name] <= _PRICES]
+        candidates = [name for name in names if _holds_prices(name)]
+        exact = [name for name in candidates if terms[name] <= _PRICE_WORDS]
         # Beside a "Monthly fee" a "Rate" is something else, such as interest.
-        if not any(terms[name] & _PRICES for name in names):
-            found = [name for name in names if terms[name] & _RATE and _is_rate_of_money(name, terms[name], rows)]
+        if not any(terms[name] & _PRICE_WORDS for name in names):
+            candidates = [
+                name for name in names if terms[name] & _RATE_WORDS and _is_price_called_rate(name, terms[name], rows)
+            ]
     else:
-        found = [name for name in names if what <= terms[name] and (what == terms[name] or not _NO_AMOUNT.search(name))]
-        exact = [name for name in found if what == terms[name]]
-    chosen = exact if len(exact) == 1 else found
+        exact = [name for name in names if terms[name] == what]
+        candidates = [
+            name for name in names if what <= terms[name] and (name in exact or not _NAMES_A_CODE.search(name))
+        ]
+    chosen = exact if len(exact) == 1 else candidates
     return chosen[0] if len(chosen) == 1 else ""
 
 
-def is_of_prices(name: str) -> bool:
-    """Return whether a column's name says that it holds what the things in the rows cost."""
+def _holds_prices(name: str) -> bool:
+    """Return whether a column's name says that it holds the prices of the things in the rows."""
     terms = frozenset(words(name))
-    return bool(terms & _PRICES) and not terms & _ANOTHER_SUM and not _NO_AMOUNT.search(name)
+    return bool(terms & _PRICE_WORDS) and not terms & _NOT_THE_PRICE and not _NAMES_A_CODE.search(name)
 
 
-def _is_rate_of_money(name: str, terms: frozenset[str], rows: Sequence[TableLine]) -> bool:
-    """Return whether a column that is called a rate holds prices: "Rate per night", or amounts with a currency."""
-    if terms & _ANOTHER_SUM or _NO_AMOUNT.search(name):
+def _is_price_called_rate(name: str, terms: frozenset[str], rows: Sequence[TableLine]) -> bool:
+    """Return whether a column that is called a rate holds prices: "Rate per night", or amounts with a currency.
+
+    Args:
+        name: The column's name.
+        terms: Index terms of the name.
+        rows: The rows of the table.
+    """
+    if terms & _NOT_THE_PRICE or _NAMES_A_CODE.search(name):
         return False
     texts = [cell.text for line in rows if (cell := cell_of(name, line)) is not None]
-    of_money = bool(_MONEY.search(name)) or all(_MONEY.search(text) or _ZERO.fullmatch(text) for text in texts)
-    return of_money or bool(terms - _RATE and terms <= _RATE | _PER)
+    has_currency = bool(_MONEY.search(name)) or all(
+        _MONEY.search(text) or _ZERO_IN_WORDS.fullmatch(text) for text in texts
+    )
+    is_rate_per_something = bool(terms - _RATE_WORDS) and terms <= _RATE_WORDS | _BESIDE_RATE_OF_MONEY
+    return has_currency or is_rate_per_something
 
 
-def _column_of_lengths(terms: Mapping[str, frozenset[str]], rows: Sequence[TableLine], *, with_distances: bool) -> str:
-    """Return the only column that says how long the things in the rows are, or take; "" if that is not sure.
+def _column_of_length(terms: Mapping[str, frozenset[str]], rows: Sequence[TableLine], *, with_distances: bool) -> str:
+    """Return the name of the only column for how long the things in the rows are, or take; "" if that is not sure.
 
-    A table with distances and times leaves open which of them is meant, and the time of a part is not that of the
-    whole: "Break" says of no walk how long it is.
+    It is not sure in a table with distances and times, and a column for a part gives no length of the whole: "Break"
+    does not say how long a walk is.
+
+    Args:
+        terms: Index terms of each column's name.
+        rows: The rows of the table.
+        with_distances: Whether a distance may be meant as well as a time ("the longest walk").
     """
     cells = {name: [cell.text for line in rows if (cell := cell_of(name, line))] for name in terms}
-    times = [name for name in terms if _is_measured(name, cells[name], _TIMES | LENGTH, _LENGTH)]
-    far = [name for name in terms if _is_measured(name, cells[name], _DISTANCES | _FAR, _DISTANCE)]
-    if with_distances and set(far) != set(times) and far and times:
+    of_time = [name for name in terms if _holds_one_measure(name, cells[name], _TIME_UNITS | LENGTH, _DURATION_CELL)]
+    of_distance = [
+        name
+        for name in terms
+        if _holds_one_measure(name, cells[name], _DISTANCE_UNITS | _DISTANCE_WORDS, _DISTANCE_CELL)
+    ]
+    if with_distances and of_distance and of_time and set(of_distance) != set(of_time):
         return ""
-    found, telling = (far, _OF_DISTANCE | _DISTANCES) if with_distances and far else (times, _OF_TIME | _TIMES)
-    named = [name for name in found if terms[name] <= telling]
-    exact = [name for name in named if terms[name] & _WHOLE]
-    chosen = exact if len(exact) == 1 else named
+    if with_distances and of_distance:
+        candidates, allowed_words = of_distance, _WORDS_OF_DISTANCE_COLUMNS | _DISTANCE_UNITS
+    else:
+        candidates, allowed_words = of_time, _WORDS_OF_DURATION_COLUMNS | _TIME_UNITS
+    named = [name for name in candidates if terms[name] <= allowed_words]
+    of_whole = [name for name in named if terms[name] & _WORDS_FOR_THE_WHOLE]
+    chosen = of_whole if len(of_whole) == 1 else named
     return chosen[0] if len(chosen) == 1 else ""
 
 
-def _is_measured(name: str, cells: Sequence[str], called: frozenset[str], written: re.Pattern[str]) -> bool:
-    """Return whether a column's figures have one of some units, or none where its name says what they are."""
-    if len(cells) < LEAST_FIGURES:
+def _holds_one_measure(name: str, cells: Sequence[str], name_words: frozenset[str], cell_form: re.Pattern[str]) -> bool:
+    """Return whether a column holds figures of one measure, such as times or distances.
+
+    Either each cell has the form of such a figure ("3.5 km"), or each is a figure without a unit and the column's name
+    says what it measures ("Distance"). False for a column with fewer than two cells.
+
+    Args:
+        name: The column's name.
+        cells: The texts of its cells.
+        name_words: Index terms of which the name of such a column has one.
+        cell_form: Pattern of a whole cell with a figure and its unit.
+    """
+    if len(cells) < MIN_FIGURES:
         return False
+    if all(cell_form.fullmatch(text) for text in cells):
+        return True
     figures = [bare_figure(text) for text in cells]
-    is_called = bool(called.intersection(words(name))) and not _SINGLE_UNIT.fullmatch(name.strip())
-    is_bare = all(figure is not None and not figure[1] for figure in figures)
-    return all(written.fullmatch(text) for text in cells) or (is_called and is_bare)
+    have_no_unit = all(figure is not None and not figure[1] for figure in figures)
+    return have_no_unit and bool(name_words.intersection(words(name))) and not _BARE_UNIT_NAME.fullmatch(name.strip())
 
 
 def cell_of(column: str, line: TableLine) -> Cell | None:
-    """Return a row's cell in a column; None if it has none, or one that says so."""
+    """Return a row's cell in a column; None if it has none, or one that stands for nothing, such as "-"."""
     cell = next((cell for cell in line.row.cells if cell.column == column), None)
-    return None if cell is None or _BLANK.fullmatch(cell.text.strip()) else cell
+    return None if cell is None or _BLANK_CELL.fullmatch(cell.text.strip()) else cell
 
 
 def lacks_a_price(column: str, rows: Sequence[TableLine]) -> bool:
-    """Return whether a column of prices has none for a row: "-" may be nothing to pay, or nothing to be had."""
-    return is_of_prices(column) and any(
-        cell.column == column and _BLANK.fullmatch(cell.text.strip()) for line in rows for cell in line.row.cells
+    """Return whether a column of prices has a cell such as "-", which may mean "free" or "not available"."""
+    return _holds_prices(column) and any(
+        cell.column == column and _BLANK_CELL.fullmatch(cell.text.strip()) for line in rows for cell in line.row.cells
     )
 
 
 def items(column: str, rows: Sequence[TableLine]) -> list[TableLine]:
-    """Return the rows that have something in a column and are of one thing, not the sum of others."""
-    return [line for line in rows if cell_of(column, line) and not _NO_ITEM.search(line.row.cells[0].text)]
+    """Return the rows that have a cell in a column, without rows that add up others ("Subtotal")."""
+    return [line for line in rows if cell_of(column, line) and not _LABEL_OF_SUM.search(line.row.cells[0].text)]
 
 
-def in_order(column: str, rows: Sequence[TableLine], *, most: bool) -> list[TableLine] | None:
-    """Return rows ordered by their figures in a column; None if the figures cannot be compared.
+def sorted_rows(column: str, rows: Sequence[TableLine], *, most: bool) -> list[TableLine] | None:
+    """Return rows sorted by their figures in a column, largest first if `most`; None if they cannot be compared.
 
     They cannot if they have different units, if the decimal sign is unclear, or if a cell is no figure; "free" is 0.
     """
-    comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
-    cells = [cell for line in rows if (cell := cell_of(column, line)) is not None]
-    found = [
-        (0.0, "") if _ZERO.fullmatch(cell.text.strip()) else bare_figure(cell.text, decimal_comma=bool(comma))
-        for cell in cells
-    ]
-    figures = [figure for figure in found if figure is not None]
-    # "Free" is 0 beside any unit.
-    if comma is None or len(figures) < len(rows) or len({unit for size, unit in figures if size}) > 1:
+    decimal_comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
+    if decimal_comma is None:
         return None
-    sizes = [size for size, _ in figures]
-    order = sorted(range(len(rows)), key=lambda place: sizes[place] * (-1 if most else 1))
-    return [rows[place] for place in order]
+    figures = []
+    for line in rows:
+        cell = cell_of(column, line)
+        if cell is not None and _ZERO_IN_WORDS.fullmatch(cell.text.strip()):
+            figures.append((0.0, ""))
+        elif cell is not None and (figure := bare_figure(cell.text, decimal_comma=decimal_comma)):
+            figures.append(figure)
+    # 0 has the same size in any unit.
+    units = {unit for amount, unit in figures if amount}
+    if len(figures) < len(rows) or len(units) > 1:
+        return None
+    amounts = [amount for amount, _ in figures]
+    order = sorted(range(len(rows)), key=lambda index: amounts[index], reverse=most)
+    return [rows[index] for index in order]
 
 
-def rows_in_order(column: str, rows: Sequence[TableLine], lead: str, *, most: bool) -> Draft | None:
-    """Return a table's rows ordered by a column, those with the most, or the least, first.
+def draft_of_sorted_rows(column: str, rows: Sequence[TableLine], lead: str, *, most: bool) -> Draft | None:
+    """Return a draft that shows a table's rows sorted by a column; None without rows.
 
     The table's own order is kept if its figures cannot be compared, and for a single row.
 
@@ -195,9 +242,7 @@ def rows_in_order(column: str, rows: Sequence[TableLine], lead: str, *, most: bo
         lead: The line above rows in the table's own order.
         most: Whether the largest figure is first.
     """
-    ordered = in_order(column, rows, most=most) if len(rows) > 1 else None
-    return (
-        shown_rows(rows, lead, "extreme")
-        if ordered is None
-        else shown_rows(ordered, rows_by(column, most=most), "extreme")
-    )
+    in_order = sorted_rows(column, rows, most=most) if len(rows) > 1 else None
+    if in_order is None:
+        return shown_rows(rows, lead, "extreme")
+    return shown_rows(in_order, rows_by(column, most=most), "extreme")

@@ -1,4 +1,4 @@
-"""Answers out of sentences about somebody or something else than the question: about another person, place or event.
+"""Answers out of sentences about another person, place, event or office than the question.
 
 The extractive reader finds what is of the asked kind, a date or a name, wherever it stands: for "When is Jonas on
 leave?" in "Beatrix is on leave from 9 to 20 November", for "When did Roberts retire?" in the sentence on his birth. By
@@ -20,17 +20,18 @@ _DAY_OR_MONTH = re.compile(
     rf"{'|'.join(MONTH_NAMES)}"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?"
 )
-_GOES_ON = re.compile(
+_CONTINUES_A_SENTENCE = re.compile(
     r"^\W*(?:it|its|they|their|he|his|she|her|this|that|these|those|we|our|the|a|an|there|in|on|at|since|after|before"
     r"|during|by|from|as|when|while|for|with|to)\b",
     re.IGNORECASE,
 )
-"""A sentence that begins so may be about what the one before it names."""
+"""Matches the beginning of a sentence that may be about what the sentence before it names."""
 _ASKS_PERSON = re.compile(r"\b(?:who|whom|which person)\b(?! (?:may|can|must|should|has to|have to)\b)", re.IGNORECASE)
-_ROLE = re.compile(r"(?<=[\w.]) ?\((?P<role>[A-Za-z][a-z’' -]{2,60})\)")
-"""A role in brackets, in small letters."""
+_ROLE_IN_BRACKETS = re.compile(r"(?<=[\w.]) ?\((?P<role>[A-Za-z][a-z’' -]{2,60})\)")
+"""Matches a role in brackets behind a name: "(musical director)"."""
 _NAME_BEFORE = re.compile(r"(?<![\w'’.-])[A-ZÀ-Ý][\w'’.-]{0,40} ?$")
-"""A name before the bracket: "guard (night shift)" tells guards apart, and gives nobody a role."""
+"""Matches a name at the end of the text before a bracket. "guard (night shift)" has none: its bracket is no role of a
+person."""
 _ASKS_EVENT = re.compile(r"\b(?:when|where)\b", re.IGNORECASE)
 
 
@@ -48,69 +49,87 @@ def is_about_another(question: str, answer: PassageAnswer, office: tuple[str, ..
         _lacks_a_name(question, answer)
         or _lacks_the_event(question, answer)
         or _has_another_role(question, answer, office)
-        or bool(office and _is_of_another_house(question, answer, office))
+        or bool(office and _is_of_another_organisation(question, answer, office))
     )
 
 
-def _names_of(question: str) -> list[str]:
-    """Return the names in a question, in lower case, without months, weekdays and abbreviations of offices."""
-    found = surface_names(spelled_out(question))
-    named = [" ".join(name) for name in found if not _DAY_OR_MONTH.fullmatch(name[0])]
-    return [*named, *(code.lower() for code in numbered_places(question))]
+def _names_in(question: str) -> list[str]:
+    """Return the names in a question, in lower case, and its numbered places, such as "flat 5A".
+
+    Names that begin with a month or weekday are left out, and abbreviations of offices ("CEO") are spelled out first.
+    """
+    names = [" ".join(name) for name in surface_names(spelled_out(question)) if not _DAY_OR_MONTH.fullmatch(name[0])]
+    return [*names, *(place.lower() for place in numbered_places(question))]
 
 
 def _lacks_a_name(question: str, answer: PassageAnswer) -> bool:
-    """Return whether a name of the question is neither in the sentence nor, if this continues another, before it."""
+    """Return whether a name of the question is missing from the answer's sentence, its title and heading.
+
+    If the sentence continues another ("She lives in Bath"), the name has to be missing from the whole passage.
+    """
     source = answer.source
-    placed = frozenset(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
+    sentence_words = frozenset(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
     # One word of a name suffices: "McIlroy has won four titles" is about Rory McIlroy.
-    missing = [name for name in _names_of(question) if placed.isdisjoint(words_by_token(name))]
+    missing = [name for name in _names_in(question) if sentence_words.isdisjoint(words_by_token(name))]
     if not missing:
         return False
-    passage = frozenset(words_by_token(source.text))
-    # "She lives in Bath" may be about somebody whom the passage names, but not about a name that is nowhere in it.
-    return not _GOES_ON.match(answer.quote) or any(passage.isdisjoint(words_by_token(name)) for name in missing)
+    if not _CONTINUES_A_SENTENCE.match(answer.quote):
+        return True
+    passage_words = frozenset(words_by_token(source.text))
+    return any(passage_words.isdisjoint(words_by_token(name)) for name in missing)
 
 
 def _lacks_the_event(question: str, answer: PassageAnswer) -> bool:
-    """Return whether the sentence has none of the words, other than names, of a question for a time or place."""
+    """Return whether a "when" or "where" question names an event of which the answer's sentence has no word.
+
+    The event's words are those of the question without names and stop words: "retire" of "When did Roberts retire?".
+    False for other questions, and without such words.
+    """
     if not _ASKS_EVENT.search(question):
         return False
-    named = frozenset(words_by_token(" ".join(_names_of(question))))
-    event = frozenset(words(question)) - STOP_WORDS - named
+    name_words = frozenset(words_by_token(" ".join(_names_in(question))))
+    event_words = frozenset(words(question)) - STOP_WORDS - name_words
     source = answer.source
-    return bool(event) and event.isdisjoint(words_by_token(f"{source.title} {source.heading} {answer.quote}"))
+    sentence_words = words_by_token(f"{source.title} {source.heading} {answer.quote}")
+    return bool(event_words) and event_words.isdisjoint(sentence_words)
 
 
 def _has_another_role(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:
-    """Return whether what stands in brackets behind names gives an answer another role than the one asked for.
+    """Return whether a bracket gives the answered person another role than the question asks for.
 
-    In "Tunde Afolabi (musical director), Greta Lindqvist (librarian)" the director is the one before the bracket.
+    In "Tunde Afolabi (musical director), Greta Lindqvist (librarian)" the director is the name before the bracket. If
+    no bracket has the role of the question, the bracket behind the answer counts, and only for a known office.
+
+    Args:
+        question: The question; the result is False if it does not ask for a person.
+        answer: The answer, a name in its sentence.
+        office: Words of the office that is asked for.
     """
-    quote, asked = answer.quote, frozenset(words(question))
+    quote, question_terms = answer.quote, frozenset(words(question))
     start = quote.find(answer.span.text)
     if not _ASKS_PERSON.search(question):
         return False
-    found = [match for match in _ROLE.finditer(quote) if _NAME_BEFORE.search(quote[: match.start()])]
-    roles = [(match, frozenset(words(match["role"]))) for match in found]
-    asked_roles = [match for match, role in roles if role and role <= asked]
+    brackets = [match for match in _ROLE_IN_BRACKETS.finditer(quote) if _NAME_BEFORE.search(quote[: match.start()])]
+    roles = [(bracket, frozenset(words(bracket["role"]))) for bracket in brackets]
     if start < 0 or not roles:
         return False
     end = start + len(answer.span.text)
-    if asked_roles:
+    asked_brackets = [bracket for bracket, role in roles if role and role <= question_terms]
+    if asked_brackets:
         # Between the end of the name and the bracket is at most a space.
-        return not any(start < match.end() and match.start() - end <= 1 for match in asked_roles)
-    behind = next((role for match, role in roles if 0 <= match.start() - end <= 1), frozenset())
-    return bool(office and behind) and asked.isdisjoint(behind)
+        return not any(start < bracket.end() and bracket.start() - end <= 1 for bracket in asked_brackets)
+    answer_role = next((role for bracket, role in roles if 0 <= bracket.start() - end <= 1), frozenset[str]())
+    return bool(office and answer_role) and question_terms.isdisjoint(answer_role)
 
 
-def _is_of_another_house(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:
+def _is_of_another_organisation(question: str, answer: PassageAnswer, office: tuple[str, ...]) -> bool:
     """Return whether the office nearest to an answer belongs to another organisation than the question's.
 
-    "Norwich City manager Mike Walker" does not name the manager of Wolves.
+    "Norwich City manager Mike Walker" does not name the manager of Wolves. False if the question has no name, or the
+    sentence names no office, or no organisation beside it.
     """
-    asked = frozenset(words_by_token(" ".join(_names_of(question))))
-    if not asked or not names_office(answer.quote, office):
+    question_words = frozenset(words_by_token(" ".join(_names_in(question))))
+    if not question_words or not names_office(answer.quote, office):
         return False
-    houses = attached_names(answer.quote, office, near=answer.span.text)
-    return bool(houses) and asked.isdisjoint(words_by_token(" ".join(houses)))
+    organisations = attached_names(answer.quote, office, near=answer.span.text)
+    return bool(organisations) and question_words.isdisjoint(words_by_token(" ".join(organisations)))

@@ -1,6 +1,6 @@
 """Sentences that only propose what a question asks for as a fact: "proposed to lower the price from 12.99 to 9.99".
 
-Whether it was decided stands elsewhere, so that nothing is claimed of them. By rule, in English.
+The decision is not in the sentence, so that nothing is claimed from it. By rule, in English.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DECIDES = re.compile(
 
 
 def only_proposes(question: str, sentence: str) -> bool:
-    """Return whether a sentence proposes something, without what became of it, and the question asks for no proposal.
+    """Return whether a sentence proposes something without the decision on it, and the question asks for no proposal.
 
     Args:
         question: The standalone question.
@@ -29,5 +29,5 @@ def only_proposes(question: str, sentence: str) -> bool:
     match = _PROPOSES.search(sentence)
     if match is None or _PROPOSES.search(question):
         return False
-    # "Proposed and carried" says what became of it.
+    # "Proposed and carried" states the decision.
     return _DECIDES.search(sentence) is None and match[0].casefold() not in question.casefold()

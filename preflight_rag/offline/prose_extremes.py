@@ -1,4 +1,4 @@
-"""Sentences that say what has the most: "The longest walk is the Ridge walk" goes before a table's rows in order."""
+"""Sentences that state an extreme: "The longest walk is the Ridge walk" goes before a table's sorted rows."""
 
 from __future__ import annotations
 
@@ -14,65 +14,77 @@ from preflight_rag.text.headers import rows_by
 from preflight_rag.text.tables import parse_row
 from preflight_rag.text.words import words
 
-_COSTLY = re.compile(r"\b(?:most expensive|dearest|priciest|costs? the most)\b", re.IGNORECASE)
-_CHEAP = re.compile(r"\b(?:cheapest|least expensive|costs? the least)\b", re.IGNORECASE)
+_DEAREST = re.compile(r"\b(?:most expensive|dearest|priciest|costs? the most)\b", re.IGNORECASE)
+_CHEAPEST = re.compile(r"\b(?:cheapest|least expensive|costs? the least)\b", re.IGNORECASE)
 _LONGEST = re.compile(r"\blongest\b", re.IGNORECASE)
 _SHORTEST = re.compile(r"\bshortest\b", re.IGNORECASE)
 _SUPERLATIVE = re.compile(
     r"\b(?:(?:high|low|larg|great|bigg|small|long|short|old|young|few)est|most|least|maximum|minimum)\b", re.IGNORECASE
 )
-_RANK = re.compile(r"\b(?:second|third|fourth|2nd|3rd|next|after|but)\b", re.IGNORECASE)
-"""Words that ask for another place than the first."""
-_ANYONE = frozenset(words("name"))
-"""The group of a question "Who has …"."""
+_LATER_RANK = re.compile(r"\b(?:second|third|fourth|2nd|3rd|next|after|but)\b", re.IGNORECASE)
+"""Matches words that ask for another rank than the first: "the second longest"."""
+_ANY_PERSON = frozenset(words("name"))
+"""Index terms of the group in a question "Who has …", which stands for anybody with a name."""
 
 
 def sentences_with_extreme(question: str, sources: Sequence[Source]) -> list[Source]:
-    """Return passages without their rows of tables; none if no line says what a question for the most asks."""
-    asked = extreme_of(question)
-    if asked is None or _RANK.search(question):
+    """Return the passages with a line outside tables that states the question's extreme, without their table rows.
+
+    [] if the question asks for no extreme, or for a later rank ("the second longest").
+    """
+    extreme = extreme_of(question)
+    if extreme is None or _LATER_RANK.search(question):
         return []
-    rows = {(line.source.n, line.text) for line in lines_of_tables(sources)}
-    prose = []
+    table_rows = {(line.source.n, line.text) for line in lines_of_tables(sources)}
+    passages = []
     for source in sources:
-        lines = [line for line in source.text.split("\n") if (source.n, line) not in rows]
-        if any(_says(question, asked, line) for line in lines):
-            prose.append(replace(source, text="\n".join(lines)))
-    return prose
+        lines = [line for line in source.text.split("\n") if (source.n, line) not in table_rows]
+        if any(_states_extreme(question, extreme, line) for line in lines):
+            passages.append(replace(source, text="\n".join(lines)))
+    return passages
 
 
 def is_written(question: str, draft: Draft, ordered: Draft, sources: Sequence[Source]) -> bool:
-    """Return whether a claim is made by a sentence with the question's superlative, and the rows in order agree.
+    """Return whether a draft claims the question's extreme from a sentence that states it, and no table contradicts.
+
+    A table contradicts if it is sorted by the extreme, and its first row is not the only one that the sentence names.
 
     Args:
         question: The question.
         draft: The draft that was made of passages without their tables.
-        ordered: The one with a table's rows, which are in an order if its first line says so.
-        sources: The passages, whole.
+        ordered: The draft with a table's rows, which are sorted if its first line says so.
+        sources: The passages, with their tables.
     """
-    asked, texts = extreme_of(question), {source.n: source.text for source in sources}
-    if asked is None or not draft.found or not draft.claims or not draft.quotes:
+    extreme, texts = extreme_of(question), {source.n: source.text for source in sources}
+    if extreme is None or not draft.found or not draft.claims or not draft.quotes:
         return False
-    quotes = [quote for n, quote in draft.quotes if quote in texts.get(n, "")]
-    if len(quotes) < len(draft.quotes) or not any(_says(question, asked, quote) for quote in quotes):
+    if any(quote not in texts.get(n, "") for n, quote in draft.quotes):
+        return False
+    quotes = [quote for _, quote in draft.quotes]
+    if not any(_states_extreme(question, extreme, quote) for quote in quotes):
         return False
     rows = [row for _, quote in ordered.quotes if (row := parse_row(quote))]
-    # Rows in no order cannot speak against the sentence.
-    if not rows or not ordered.text.startswith(rows_by("", most=asked.most).split("“")[0]):
+    # The line above sorted rows, up to the column's name in quotation marks.
+    lead_of_sorted_rows = rows_by("", most=extreme.most).split("“")[0]
+    if not rows or not ordered.text.startswith(lead_of_sorted_rows):
         return True
-    stated = frozenset(words(" ".join(quotes)))
-    named = [row for row in rows if frozenset(words(row.cells[0].text)) <= stated]
-    return not named or named == rows[:1]
+    quote_terms = frozenset(words(" ".join(quotes)))
+    named_rows = [row for row in rows if frozenset(words(row.cells[0].text)) <= quote_terms]
+    return not named_rows or named_rows == rows[:1]
 
 
-def _says(question: str, asked: Extreme, line: str) -> bool:
-    """Return whether a line has the superlative of a question, what it measures, and the word for the things."""
-    found = frozenset(words(line))
-    if asked.group != _ANYONE and not asked.group <= found:
+def _states_extreme(question: str, extreme: Extreme, line: str) -> bool:
+    """Return whether a line has a question's superlative and its words for the things and the quantity compared.
+
+    A price or a length needs no word for the quantity: "cheapest" and "longest" say it.
+    """
+    line_terms = frozenset(words(line))
+    if extreme.group != _ANY_PERSON and not extreme.group <= line_terms:
         return False
-    if asked.what == PRICE:
-        return bool((_COSTLY if asked.most else _CHEAP).search(line))
-    if asked.what in (LENGTH, DURATION):
-        return bool((_LONGEST if asked.most else _SHORTEST).search(line))
-    written = {match.casefold() for match in _SUPERLATIVE.findall(line)}
-    return asked.what <= found and not written.isdisjoint(map(str.casefold, _SUPERLATIVE.findall(question)))
+    if extreme.what == PRICE:
+        return bool((_DEAREST if extreme.most else _CHEAPEST).search(line))
+    if extreme.what in (LENGTH, DURATION):
+        return bool((_LONGEST if extreme.most else _SHORTEST).search(line))
+    line_superlatives = {superlative.casefold() for superlative in _SUPERLATIVE.findall(line)}
+    question_superlatives = map(str.casefold, _SUPERLATIVE.findall(question))
+    return extreme.what <= line_terms and not line_superlatives.isdisjoint(question_superlatives)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ANSWER_THRESHOLD = 0.45
-"""Least score of the best sentence at which the passages count as holding the answer."""
+"""Least score of the best sentence, in [0, 1], at which the passages count as containing the answer."""
 NAME = "offline extractive"
-"""Name of the reader that quotes sentences; one that reads has its extractive reader's name."""
+"""Name of an `OfflineReader` without an extractive reader; with one, it has the extractive reader's name."""
 
 
 class OfflineReader:
@@ -44,6 +44,7 @@ class OfflineReader:
     """
 
     by_rule = True
+    """Answers are made by rules and not by a language model."""
 
     def __init__(
         self,
@@ -76,31 +77,37 @@ class OfflineReader:
         return Reply(rewrite_by_rules(" ".join(message.split())))
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return the short answer and its sentence; without an extractive reader, one to three sentences."""
+        """Return a draft with a short answer and its sentence; without an extractive reader, one to three sentences."""
         return Reply(await self._in_thread(lambda drafts: drafts.draft(question, sources, options)))
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
-        """Return the partition's sentences that answer, one on each line with its title; options are for `reduce`."""
+        """Return the sentences of a partition that answer, one per line with its title; `options` are not used here."""
         return Reply(await self._in_thread(lambda drafts: drafts.extract(question, sources)))
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
-        """Return the answer that `answer` gives for the passages of the extracts."""
+        """Return the draft that `answer` gives for the passages of all extracts."""
         return Reply(await self._in_thread(lambda drafts: drafts.reduce(question, extracts, options)))
 
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
-        """Return relations predicted by small trained models over features of the contexts; see `relations.py`."""
+        """Return the pivot's relation to each other context, by small trained models; see `relations.py`.
+
+        `printed` is for readers with a language model and is not used here.
+        """
         return Reply(await self._in_thread(lambda drafts: drafts.relate(question, pivot, others)))
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
-        """Return the answer of each context that answers; with `plural`, prefixed with the name of its entity."""
+        """Return a draft with the answer of each context that answers; with `plural`, each under its entity's name."""
         return Reply(await self._in_thread(lambda drafts: drafts.group_draft(question, sources, plural)))
 
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
-        """Return the sentences themselves, a paragraph for each section, or the summaries of parts."""
+        """Return a draft with the given sentences themselves, a paragraph for each section.
+
+        If `parts` has summaries of parts, these are joined instead, and `sections` is not used.
+        """
         from preflight_rag.text.quotes import plain
 
         if parts:
@@ -109,17 +116,17 @@ class OfflineReader:
         paragraphs: list[str] = []
         quoted: list[tuple[int, str]] = []
         for section in sections:
-            paragraphs.append(" ".join(f"{plain(item.text)} [{item.n}]" for item in section))
-            quoted += [(item.n, item.text) for item in section]
+            paragraphs.append(" ".join(f"{plain(sentence.text)} [{sentence.n}]" for sentence in section))
+            quoted += [(sentence.n, sentence.text) for sentence in section]
         return Reply(Draft("\n\n".join(paragraphs), tuple(quoted)))
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
-        """Return the last answer again; without a model, the stage `converse` writes its own replies."""
+        """Return the earlier answer again: without a model, the node `converse` writes its own replies."""
         quotes = tuple((source.n, source.text) for source in earlier.sources)
         return Reply(Draft(earlier.answer, quotes, found=bool(earlier.answer)))
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
-        """Return each question with the beginning of its answer."""
+        """Return a shorter history: the summary, and each question with the beginning of its answer."""
         from preflight_rag.text.condense import condense
 
         return Reply(condense(summary, messages))
@@ -129,7 +136,7 @@ class OfflineReader:
         return self.embedder.count_tokens(encodable(text))
 
     def rank(self, question: str, sentences: Sequence[Sentence]) -> list[ScoredSentence]:
-        """Return the sentences with the largest lexical shares, scored, best first; ties in their order."""
+        """Return the sentences that share most words with the question, scored, best first; ties keep their order."""
         return self.drafts.sentences.rank(question, sentences)
 
     async def _in_thread(self, work: Callable[[Drafts], T]) -> T:

@@ -23,7 +23,7 @@ from preflight_rag.offline.evidence import (
     verdict_options,
 )
 from preflight_rag.offline.found_answers import ReadPassage
-from preflight_rag.offline.narrow_denials import asks_leave, denies_less
+from preflight_rag.offline.narrow_denials import asks_for_permission, denies_narrower_case
 from preflight_rag.offline.scored_sentences import ScoredSentence
 from preflight_rag.state.reading import Draft
 from preflight_rag.text.asked_headings import is_bare_reply
@@ -255,9 +255,9 @@ def _says_no(question: str, finding: ReadSentence) -> bool:
     sentence = finding.near.sentence
     if denies(question):
         return False
-    if finding.direction < 0 and not asks_leave(question):
+    if finding.direction < 0 and not asks_for_permission(question):
         return True
-    return denies(sentence.text) and not denies_less(question, sentence.text, sentence.title)
+    return denies(sentence.text) and not denies_narrower_case(question, sentence.text, sentence.title)
 
 
 def _disputed(first: ReadSentence, read: Sequence[ReadPassage]) -> bool:

@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from preflight_rag.offline.extremes import Extreme, extreme_of, is_answered_by
-from preflight_rag.offline.ordered_rows import cell_of, in_order, items, lacks_a_price, measured_column, rows_in_order
+from preflight_rag.offline.ordered_rows import (
+    cell_of,
+    draft_of_sorted_rows,
+    items,
+    lacks_a_price,
+    measured_column,
+    sorted_rows,
+)
 from preflight_rag.offline.table_rows import ANY_ROW, TableLine, are_called, lines_of_tables, rows_by_table, shown_rows
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.tables import is_figure
@@ -90,7 +97,11 @@ def extreme_of_whole_tables(
     rows, is_sure = _that_are_asked_for(scope - _LISTS, found[0], sources)
     if newer := _newer_edition(question, rows, tables):
         return shown_rows(_first_of_each([newer, found[0]], most=asked.most), lead, "extreme")
-    return rows_in_order(found[0].column, rows, lead, most=asked.most) if is_sure else shown_rows(rows, lead, "extreme")
+    return (
+        draft_of_sorted_rows(found[0].column, rows, lead, most=asked.most)
+        if is_sure
+        else shown_rows(rows, lead, "extreme")
+    )
 
 
 def _is_one_row(asked: Extreme, sources: Sequence[Source]) -> bool:
@@ -196,5 +207,5 @@ def _first_of_each(tables: Sequence[_Measured], *, most: bool) -> list[TableLine
     shown = []
     for table in newest[:MOST_TABLES]:
         rows = items(table.column, table.rows)
-        shown += (in_order(table.column, rows, most=most) or rows)[:ROWS_OF_EACH]
+        shown += (sorted_rows(table.column, rows, most=most) or rows)[:ROWS_OF_EACH]
     return shown

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 from preflight_rag.text.question_forms import form_of
 from preflight_rag.text.words import STOP_WORDS, words
 

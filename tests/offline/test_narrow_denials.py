@@ -4,7 +4,7 @@ import pytest
 
 from preflight_rag import Preflight
 from preflight_rag.library import Library
-from preflight_rag.offline.narrow_denials import denies_less
+from preflight_rag.offline.narrow_denials import denies_narrower_case
 
 HOTEL = "Dogs are not allowed in the restaurant."
 PLAN = "The plan does not cover: theft of bicycles"
@@ -43,7 +43,7 @@ PLAN = "The plan does not cover: theft of bicycles"
     ],
 )
 def test_a_denial_counts_only_where_it_speaks_of_all_that_is_asked(question, sentence, less):
-    assert denies_less(question, sentence) is less
+    assert denies_narrower_case(question, sentence) is less
 
 
 def test_that_a_limit_can_be_lowered_is_no_no_to_whether_it_can_be_raised(tmp_path, embedder):
@@ -61,8 +61,8 @@ def test_that_a_limit_can_be_lowered_is_no_no_to_whether_it_can_be_raised(tmp_pa
 
 def test_the_title_may_name_what_the_question_names():
     asked = "Are dogs allowed in the restaurant of the Hotel Alpenrose?"
-    assert denies_less(asked, HOTEL)
-    assert not denies_less(asked, HOTEL, "Hotel Alpenrose")
+    assert denies_narrower_case(asked, HOTEL)
+    assert not denies_narrower_case(asked, HOTEL, "Hotel Alpenrose")
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from preflight_rag.text import circles
 from preflight_rag.text.circles import (
     MAX_BLOCK_CHARS,
-    MIN_REPEATED_CHARS,
     MIN_COPIES,
+    MIN_REPEATED_CHARS,
     CircleDetector,
     before_circles,
     repeated_block,
