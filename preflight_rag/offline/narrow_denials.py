@@ -24,8 +24,8 @@ _ASKS_FOR_PERMISSION = re.compile(
     r"|(?:can|could|may)\b.{1,80}? be (?:raised|increased|lowered|reduced|changed|extended)\b)",
     re.IGNORECASE,
 )
-"""Matches a question for what somebody may or can do. No sentence answers it by the direction of an effect: that a limit
-"can be lowered" does not say that it cannot be raised."""
+"""Matches a question for what somebody may or can do. The direction of an effect never answers it: that a limit "can be
+lowered" does not say that it cannot be raised."""
 _STUDY_WORDS = re.compile(
     r"\b(?:significan\w*|evidence|differen\w*|associat\w*|correlat\w*|effect\w*|improv\w*|reduc\w*|increas\w*"
     r"|decreas\w*|stud(?:y|ies)|trials?|patients?|participants?)\b|\d ?%|\bp ?[<=>]",

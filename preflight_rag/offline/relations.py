@@ -1,6 +1,6 @@
 """Contexts for COrg, without a language model: what each says on a question, and how two of them relate.
 
-This is what the keyless reader replies; what follows from replies for all contexts, `corg/relation_graph.py` works out.
+The offline reader replies with it; `corg/relation_graph.py` builds the graph of all contexts from such replies.
 
 Each context is read once (`context_readings.py`). Logistic models over features of two contexts then say whether both
 are about one thing, and whether two about one thing give one answer; the five relations follow from these as COrg
@@ -40,19 +40,23 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).with_name("relations.json")
 CACHED_CONTEXTS = 256
-"""Contexts whose reading is kept, so that each is read once and not for every pivot; a guess."""
-SLACK = 0.15
-"""Greatest difference below the answer threshold for a context's best sentence to still count as answering. Set on the
-development half of RAMDocs.
-"""
-EDITED = 0.75
-"""Share of the shorter context's terms in the longer one, from which differing names and numbers count as an edit.
-Set on the development half of RAMDocs."""
-EDITED_SENTENCE = 0.6
-"""The same for two sentences of which each holds terms that the other lacks."""
+"""Number of contexts whose readings are cached, so that each is read once and not for every pivot; a guess."""
+THRESHOLD_SLACK = 0.15
+"""How far the score of a context's best sentence may be below the answer threshold. Set on the development half of
+RAMDocs."""
+MIN_EDITED_OVERLAP = 0.75
+"""Least share of the smaller context's terms in the other, at which differing names and numbers count as an edit of one
+text. Set on the development half of RAMDocs."""
+MIN_COPIED_OVERLAP = 0.6
+"""Share of the smaller context's terms in the other at which the feature `copied` starts to grow from 0 towards 1."""
+MIN_EDITED_SENTENCE_OVERLAP = 0.6
+"""The same for two answer sentences, each of which has terms that the other lacks."""
 
 SENTENCES, SPANS = "sentences", "spans"
-"""Ways of reading contexts, and the parts of the file of weights."""
+"""The two ways of reading contexts, which are also the keys in the file of weights."""
+
+MAX_LOGIT = 40.0
+"""Bound of a model's sum, so that `math.exp` cannot overflow; the probability there is 0 or 1 in all shown digits."""
 
 Model = dict[str, float]
 Rank = Callable[[str, Source], "list[ScoredSentence]"]
@@ -69,7 +73,7 @@ class ContextReader:
 
     def __init__(self, rank: Rank, threshold: float, extractive: ExtractiveReader | None = None) -> None:
         self._rank = rank
-        self._floor = threshold - SLACK if extractive is None else extractive.threshold
+        self._floor = threshold - THRESHOLD_SLACK if extractive is None else extractive.threshold
         self._extractive = extractive
         self._readings: PureCache[Pair, ContextReading] = PureCache(CACHED_CONTEXTS)
 
@@ -83,31 +87,34 @@ class ContextReader:
         return self.read_all(question, [source])[0]
 
     def read_all(self, question: str, sources: Sequence[Source]) -> list[ContextReading]:
-        """Return the readings of contexts for a question, in order; passages not in the cache are read in one batch."""
-        parts = [source.parts or (source,) for source in sources]
-        keys = []
-        for of_one in parts:
-            for part in of_one:
-                keys.append((question, part.title, part.text))
-        read = iter(self._readings.get(keys, self._read))
-        return [of_document(list(islice(read, len(of_one)))) for of_one in parts]
+        """Return the readings of contexts for a question, in order.
 
-    def _read(self, keys: Sequence[Pair]) -> list[ContextReading]:
-        """Return readings for `(question, title, text)` that are not in the cache."""
-        # Made of question, title and text alone: the number of a source is its place in one turn's passages, and a
-        # reading with it would differ between turns.
+        A document of several passages is read passage by passage, and their readings are joined. Passages that are not
+        in the cache are read in one batch.
+        """
+        passages_of_sources = [source.parts or (source,) for source in sources]
+        keys = []
+        for passages in passages_of_sources:
+            for passage in passages:
+                keys.append((question, passage.title, passage.text))
+        readings = iter(self._readings.get(keys, self._read_uncached))
+        return [of_document(list(islice(readings, len(passages)))) for passages in passages_of_sources]
+
+    def _read_uncached(self, keys: Sequence[Pair]) -> list[ContextReading]:
+        """Return the readings for keys `(question, title, text)` that are not in the cache."""
+        # The source's number is always 0 here: the real one differs between turns, and cached readings must not.
         contexts = [(question, Source(0, "", title, text)) for question, title, text in keys]
         if self._extractive is None:
             return [by_sentences(question, source, self._rank(question, source)) for question, source in contexts]
-        behind = self.models["further_spans"]["behind"]
+        max_behind = self.models["further_spans"]["behind"]
         passages = self._extractive.read(keys)
         return [
-            by_spans(question, source, passage, behind)
+            by_spans(question, source, passage, max_behind)
             for (question, source), passage in zip(contexts, passages, strict=True)
         ]
 
     def note(self, question: str, source: Source) -> ContextNote:
-        """Return a context's entity, descriptor and answer; no answer if the context is not relevant."""
+        """Return a note of a context's entity, descriptor and best answer; its answer is None if it does not answer."""
         reading = self.read(question, source)
         heading = " ".join(source.title.split()) or heading_of(source.text)
         entity = own_name(surface_name(question), heading) or heading
@@ -122,67 +129,77 @@ class ContextReader:
         )
 
     def answers(self, reading: ContextReading) -> bool:
-        """Return whether a context answers the question: by the reader's threshold, or by model and sentence score.
+        """Return whether a context answers the question.
 
-        A context about something else does not answer, nor does a word if the question asks for a figure.
+        It does not without a found answer, if it is about something else, or if the answer is a word where a figure is
+        asked for. Else the extractive reader's threshold decides; without one, a trained model and the score of the
+        best sentence.
         """
         if not reading.answers or not reading.on_subject or not reading.typed:
             return False
         if reading.answerable is not None:
             return reading.answerable >= self._floor
         model = self.models["answers"]
-        high = reading.best is not None and reading.best.score >= self._floor
-        return high and probability(model, reading.features) >= model["threshold"]
+        scores_high = reading.best is not None and reading.best.score >= self._floor
+        return scores_high and probability(model, reading.features) >= model["threshold"]
 
     def compare(self, question: str, pivot: Source, others: Sequence[Source]) -> RelationReply:
-        """Return the pivot's relation to each other context, and the notes of all."""
-        mine, *rest = self.read_all(question, [pivot, *others])
-        known = {source.n: self.note(question, source) for source in (pivot, *others)}
-        kinds: dict[int, RelationKind] = {
-            other.n: of_versions(known[pivot.n], known[other.n])
-            if are_versions(pivot, other)
-            else relation(mine, reading, known[pivot.n], known[other.n], self.models)
-            for other, reading in zip(others, rest, strict=True)
-        }
-        return RelationReply(kinds, known)
+        """Return the pivot's relation to each other context, and the notes of all, each by the source's number."""
+        pivot_reading, *other_readings = self.read_all(question, [pivot, *others])
+        notes = {source.n: self.note(question, source) for source in (pivot, *others)}
+        kinds: dict[int, RelationKind] = {}
+        for other, reading in zip(others, other_readings, strict=True):
+            if are_versions(pivot, other):
+                kinds[other.n] = relation_of_versions(notes[pivot.n], notes[other.n])
+            else:
+                kinds[other.n] = relation_of(pivot_reading, reading, notes[pivot.n], notes[other.n], self.models)
+        return RelationReply(kinds, notes)
 
 
 def pair_features(a: ContextReading, b: ContextReading) -> Features:
-    """Return what two contexts share and where they differ; the same in either order."""
-    first, second = frozenset(words(a.descriptor or "")), frozenset(words(b.descriptor or ""))
-    both = bool(first and second)
-    shared = len(first & second) / min(len(first), len(second)) if both else 0.0
-    shares = _share_of(first, b.terms), _share_of(second, a.terms)
-    copied = _overlap(a.terms, b.terms)
+    """Return the features of two contexts, what they share and where they differ; the same in either order."""
+    descriptor_a, descriptor_b = frozenset(words(a.descriptor or "")), frozenset(words(b.descriptor or ""))
+    both_described = bool(descriptor_a and descriptor_b)
+    shared = len(descriptor_a & descriptor_b) / min(len(descriptor_a), len(descriptor_b)) if both_described else 0.0
+    descriptor_shares = _share_of(descriptor_a, b.terms), _share_of(descriptor_b, a.terms)
+    overlap = _overlap(a.terms, b.terms)
+    copied = max(0.0, overlap - MIN_COPIED_OVERLAP) / 0.4
     sentences = a.sentence_terms, b.sentence_terms
-    typed = a.value is not None and b.value is not None and a.value.kind == b.value.kind != "name"
-    same = _same(a, b)
+    are_figures = a.value is not None and b.value is not None and a.value.kind == b.value.kind != "name"
+    same = _have_same_answer(a, b)
+    shares_in_contexts = _value_share_in_context(a, b), _value_share_in_context(b, a)
     return {
-        "one_undescribed": float(bool(first) != bool(second)),
-        "both_undescribed": float(not first and not second),
+        "one_undescribed": float(bool(descriptor_a) != bool(descriptor_b)),
+        "both_undescribed": float(not descriptor_a and not descriptor_b),
         "descriptors_shared": shared,
-        "descriptors_differ": float(both and not first & second),
-        "descriptor_held": max(shares),
-        "descriptors_held": min(shares) if both else max(shares),
+        "descriptors_differ": float(both_described and not descriptor_a & descriptor_b),
+        "descriptor_held": max(descriptor_shares),
+        "descriptors_held": min(descriptor_shares) if both_described else max(descriptor_shares),
         "names_shared": _jaccard(a.proper, b.proper),
         "terms_shared": _jaccard(a.terms, b.terms),
         "sentence_terms": _jaccard(*sentences),
-        "copied": max(0.0, copied - 0.6) / 0.4,
-        "edited": float(copied >= EDITED and bool(a.proper - b.proper) and bool(b.proper - a.proper)),
-        "copied_differ": max(0.0, copied - 0.6) / 0.4 * (not same),
-        "sentence_edited": float(_overlap(*sentences) >= EDITED_SENTENCE and _both_own(*sentences)),
-        "typed_same": float(typed and same),
-        "typed_differ": float(typed and not same),
-        "names_same": float(not typed and same),
-        "value_held": (_value_contained(a, b) + _value_contained(b, a)) / 2,
-        "value_held_both": _value_contained(a, b) * _value_contained(b, a),
-        "answers_quoted": min(_value_quoted(a, b), _value_quoted(b, a)),
-        **_way_features(a, b),
+        "copied": copied,
+        "edited": float(overlap >= MIN_EDITED_OVERLAP and _each_has_own_terms(a.proper, b.proper)),
+        "copied_differ": 0.0 if same else copied,
+        "sentence_edited": float(
+            _overlap(*sentences) >= MIN_EDITED_SENTENCE_OVERLAP and _each_has_own_terms(*sentences)
+        ),
+        "typed_same": float(are_figures and same),
+        "typed_differ": float(are_figures and not same),
+        "names_same": float(not are_figures and same),
+        "value_held": sum(shares_in_contexts) / 2,
+        "value_held_both": math.prod(shares_in_contexts),
+        "answers_quoted": min(_value_share_in_sentence(a, b), _value_share_in_sentence(b, a)),
+        **_similarity_features(a, b),
     }
 
 
-def _way_features(a: ContextReading, b: ContextReading) -> Features:
-    """Return the features that depend on how contexts are read: by sentence vectors, or by the extractive reader."""
+def _similarity_features(a: ContextReading, b: ContextReading) -> Features:
+    """Return the features that depend on the way of reading.
+
+    Without the extractive reader, the cosines of the contexts and of their best sentences; with it, the smaller one of
+    their probabilities of containing an answer.
+    """
     if a.answerable is None or b.answerable is None:
         return {
             "passages_alike": _cosine(a.mean, b.mean),
@@ -191,22 +208,27 @@ def _way_features(a: ContextReading, b: ContextReading) -> Features:
     return {"answerable_least": min(a.answerable, b.answerable)}
 
 
-def _surely_differ(a: ContextReading, b: ContextReading) -> bool:
-    """Return whether the answers certainly differ, so that dropping either context would lose an answer.
+def _certainly_differ(a: ContextReading, b: ContextReading) -> bool:
+    """Return whether the answers of two contexts certainly differ, so that dropping either would lose an answer.
 
-    The contexts have no answer in common, and their answers are two dates or numbers, or two names neither of which
-    occurs in the other's sentence.
+    The contexts have no answer in common, and their best answers are two dates or numbers, or two names neither of
+    which occurs in the other's sentence. False if a context has no answer.
     """
     if a.value is None or b.value is None:
         return False
-    if any(same_answer(x.value.text, y.value.text) for x in (*a.answers, *a.also) for y in (*b.answers, *b.also)):
-        return False
-    figures = a.value.kind == b.value.kind != "name"
-    return figures or max(_value_quoted(a, b), _value_quoted(b, a)) < 1
+    for answer_a in (*a.answers, *a.also):
+        if any(same_answer(answer_a.value.text, answer_b.value.text) for answer_b in (*b.answers, *b.also)):
+            return False
+    if a.value.kind == b.value.kind != "name":
+        return True
+    return max(_value_share_in_sentence(a, b), _value_share_in_sentence(b, a)) < 1
 
 
-def _same(a: ContextReading, b: ContextReading) -> bool:
-    """Return whether two contexts' answers mean the same: values from sentences by type, spans by their words."""
+def _have_same_answer(a: ContextReading, b: ContextReading) -> bool:
+    """Return whether the best answers of two contexts mean the same; False if a context has none.
+
+    Values out of sentences are compared by their type, spans of the extractive reader by their words.
+    """
     if a.value is None or b.value is None:
         return False
     if a.answerable is None or b.answerable is None:
@@ -214,29 +236,30 @@ def _same(a: ContextReading, b: ContextReading) -> bool:
     return same_answer(a.value.text, b.value.text)
 
 
-def _both_own(a: frozenset[str], b: frozenset[str]) -> bool:
+def _each_has_own_terms(a: frozenset[str], b: frozenset[str]) -> bool:
     """Return whether each of two sets has an element that the other lacks."""
     return bool(a - b) and bool(b - a)
 
 
-def _value_contained(a: ContextReading, b: ContextReading) -> float:
-    """Return the share of the terms of one context's answer that the other context has."""
+def _value_share_in_context(a: ContextReading, b: ContextReading) -> float:
+    """Return the share, in [0, 1], of the terms of the answer of `a` that the context `b` has."""
     return _share_of(_value_terms(a.value), b.terms)
 
 
-def _value_quoted(a: ContextReading, b: ContextReading) -> float:
-    """Return the share of the terms of one context's answer that the other's answer sentence has."""
+def _value_share_in_sentence(a: ContextReading, b: ContextReading) -> float:
+    """Return the share, in [0, 1], of the terms of the answer of `a` that the answer sentence of `b` has."""
     return _share_of(_value_terms(a.value), b.sentence_terms)
 
 
 def _value_terms(value: TextValue | None) -> frozenset[str]:
-    """Return the index terms of a value; of a number or date only those with digits, if there are any."""
+    """Return the index terms of a value: those with digits if there are any, else all; none without a value."""
     terms = frozenset(words(value.text)) if value else frozenset()
-    return frozenset(term for term in terms if any(map(str.isdigit, term))) or terms
+    terms_with_digits = frozenset(term for term in terms if any(map(str.isdigit, term)))
+    return terms_with_digits or terms
 
 
 def _share_of(wanted: frozenset[str], terms: frozenset[str]) -> float:
-    """Return the share of the wanted terms that are among some terms; 0 without wanted terms."""
+    """Return the share of the wanted terms that are in `terms`; 0 if no term is wanted."""
     return len(wanted & terms) / len(wanted) if wanted else 0.0
 
 
@@ -246,65 +269,81 @@ def _jaccard(a: frozenset[str], b: frozenset[str]) -> float:
 
 
 def _overlap(a: frozenset[str], b: frozenset[str]) -> float:
-    """Return the size of the intersection divided by that of the smaller set."""
+    """Return the size of the intersection divided by that of the smaller set; 0 if a set is empty."""
     return len(a & b) / min(len(a), len(b)) if a and b else 0.0
 
 
 def _cosine(a: np.ndarray | None, b: np.ndarray | None) -> float:
-    """Return the cosine of two unit vectors, rounded; 0 if one is missing."""
+    """Return the cosine of two unit vectors, rounded to four decimals; 0 if one is missing."""
     return 0.0 if a is None or b is None else round(float(a @ b), 4)
 
 
-def relation(
+def relation_of(
     a: ContextReading, b: ContextReading, note_a: ContextNote, note_b: ContextNote, trained: dict[str, Model]
 ) -> RelationKind:
     """Return the relation of two contexts (COrg, section 2.1, appendix C.1); `none` if one does not answer.
 
     Contexts that the model takes for the same entity count as having the same descriptor, even if one has none.
+
+    Args:
+        a: The reading of one context.
+        b: The reading of the other context.
+        note_a: The note of the first context.
+        note_b: The note of the other context.
+        trained: The trained models by name, each with its threshold.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"
-    features, entity = pair_features(a, b), trained["same_entity"]
-    described = (note_a.descriptor is not None) + (note_b.descriptor is not None)
-    # Without two descriptors another limit holds for "one thing", which `training/relations.py` has set.
-    least = entity["threshold"] if described == 2 else entity.get("undescribed", entity["threshold"])
-    verdicts = a.value is not None and b.value is not None and a.value.kind == b.value.kind == "verdict"
-    if probability(entity, features) < least and (described or not verdicts):
+    features, entity_model, answer_model = pair_features(a, b), trained["same_entity"], trained["same_answer"]
+    described = sum(note.descriptor is not None for note in (note_a, note_b))
+    # `training/relations.py` sets another threshold for contexts without two descriptors.
+    threshold = (
+        entity_model["threshold"] if described == 2 else entity_model.get("undescribed", entity_model["threshold"])
+    )
+    are_verdicts = a.value is not None and b.value is not None and a.value.kind == b.value.kind == "verdict"
+    same_entity = probability(entity_model, features) >= threshold
+    # Two verdicts without any descriptor answer the same yes/no question.
+    if not same_entity and (described or not are_verdicts):
         return "none" if described == 1 else "distracting"
-    one_answer = probability(trained["same_answer"], features) >= trained["same_answer"]["threshold"]
-    if verdicts:
-        one_answer = _same(a, b)
-    differ = a.answerable is not None and _surely_differ(a, b)
-    if one_answer and differ and described == 1:
+    same = probability(answer_model, features) >= answer_model["threshold"]
+    if are_verdicts:
+        same = _have_same_answer(a, b)
+    certainly_differ = a.answerable is not None and _certainly_differ(a, b)
+    if same and certainly_differ and described == 1:
         return "none"
-    if not one_answer or differ:
-        return "distracting" if about_different_things(_stated(note_a), _stated(note_b)) else "counterfactual"
+    if not same or certainly_differ:
+        different_things = about_different_things(_statement_of(note_a), _statement_of(note_b))
+        return "distracting" if different_things else "counterfactual"
     return "ambiguous" if described == 1 else "duplicated"
 
 
-def of_versions(a: ContextNote, b: ContextNote) -> RelationKind:
-    """Return the relation of two versions of one document, which are about one thing whatever their titles are."""
+def relation_of_versions(a: ContextNote, b: ContextNote) -> RelationKind:
+    """Return the relation of two versions of one document; `none` if one does not answer.
+
+    They are about one entity whatever their titles are, so only their answers are compared.
+    """
     if a.answer is None or b.answer is None:
         return "none"
     return "duplicated" if same_answer(a.answer, b.answer) else "counterfactual"
 
 
-def _stated(note: ContextNote) -> Statement:
+def _statement_of(note: ContextNote) -> Statement:
     """Return the note's answer with the sentence that contains it."""
     return Statement(note.answer or "", note.sentence)
 
 
 def probability(model: Model, features: Features) -> float:
-    """Return the probability by a logistic model with a weight per feature and `bias`."""
+    """Return the probability by a logistic model, which has a weight for each feature, and a `bias`."""
     total = model["bias"] + sum(model[feature] * value for feature, value in features.items())
-    return 1 / (1 + math.exp(-max(-40.0, min(40.0, total))))
+    return 1 / (1 + math.exp(-max(-MAX_LOGIT, min(MAX_LOGIT, total))))
 
 
 @lru_cache(maxsize=1)
 def models() -> dict[str, dict[str, Model]]:
-    """Return, for each way of reading, its models by name, each with its `threshold` on the probability.
+    """Return the trained models by way of reading and name, each with its weights and `threshold`.
 
-    Of spans also `further_spans`: how far `behind` the best one, in logits, a further answer of a context may lie.
+    `SPANS` also has `further_spans`, whose `behind` says how far, in logits, a context's further answer may be behind
+    its best one.
 
     Raises:
         UsageError: The file of weights is missing or damaged.

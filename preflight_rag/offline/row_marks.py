@@ -1,4 +1,4 @@
-"""The rows of a table by what a column of yes and no says: "Which tavern does not allow dogs?".
+"""The rows of a table that a column of yes and no selects: "Which tavern does not allow dogs?".
 
 A question's condition is matched with the name of one column that holds nothing but marks, and the rows are shown that
 say what is asked for, never those that say the opposite. Other rows of the table may stand in passages that were not
@@ -8,7 +8,7 @@ found, so nothing is claimed. By rule, in English.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from preflight_rag.offline.table_rows import MOST_ROWS, TableLine, lines_of_tables, rows_as_evidence
@@ -18,48 +18,51 @@ from preflight_rag.text.headers import no_rows_marked, rows_marked
 from preflight_rag.text.tables import NOT_MARKED
 from preflight_rag.text.words import words
 
-MOST_OTHERS = 3
-"""Rows that say the opposite, shown where none says what is asked for; a guess."""
+MAX_OPPOSITE_ROWS = 3
+"""Largest number of rows that are shown where none has the mark that is asked for; a guess."""
 _LEAD_IN = re.compile(
     r"(?:(?:(?:in|at|on|for) )?(?:which|what|how many)(?: of (?:the|our|my|these|those|all))?|who|where"
     r"|(?:show|list|name|find|give)(?: me)?(?: all)?(?: of)?(?: the)?|(?:is|are) there(?: any| a| an)?) ",
     re.IGNORECASE,
 )
-_DENIES = re.compile(
+_DENIAL_WORDS = re.compile(
     r"\b(?:not|no|never|without|cannot|lack(?:s|ed|ing)?|miss(?:es|ing)|forbid(?:s|den|ding)?|prohibit(?:s|ed|ing)?"
     r"|ban(?:s|ned|ning)?|refus(?:e|es|ed|ing)|exclud(?:e|es|ed|ing)|fail(?:s|ed)?(?: to)?|den(?:y|ies|ied)"
     r"|(?:do|does|did|is|are|was|were|has|have|had|ca|wo)nt)\b|n['’]t\b|\bnon[- ]",
     re.IGNORECASE,
 )
-"""Words that turn what a question asks for, or what a column says: "No dogs", "non-smoking", "refuse dogs"."""
-_PREFIX = re.compile(r"(?:un|non|in|im|dis)(?=\w{4})")
-_MIXED = re.compile(
+"""Matches a word that reverses a condition or a column's name: "No dogs", "non-smoking", "refuse dogs"."""
+_NEGATING_PREFIX = re.compile(r"(?:un|non|in|im|dis)(?=\w{4})")
+_NOT_ONE_CONDITION = re.compile(
     r"\b(?:or|except|only|other than|apart from|unless|neither|nor|than|both|either)\b|\d", re.IGNORECASE
 )
-"""More than one condition, or one that no mark answers."""
-_AND = re.compile(r",? (?:and|but) (?:also )?", re.IGNORECASE)
-_GENERAL = frozenset(
+"""Matches words of a question that marks cannot answer: alternatives, exceptions, comparisons, numbers."""
+_BETWEEN_CONDITIONS = re.compile(r",? (?:and|but) (?:also )?", re.IGNORECASE)
+_GENERAL_TERMS = frozenset(
     words(
         "allow permit accept welcome friendly possible available offer provide come equipped feature include present"
         " got can"
     )
 )
-"""Words of a condition that leave open which column is meant, beside others: "allow dogs" is "Dogs welcome"."""
-_ANYTHING = frozenset(words("one ones place places entry entries row rows option options thing things people"))
+"""Index terms of a condition that say little on which column is meant: "allow dogs" is "Dogs welcome"."""
+_WORDS_FOR_ANY_ROW = frozenset(words("one ones place places entry entries row rows option options thing things people"))
 _MARKS = frozenset({"x", "✓", "✔", "✅", "•", "●", TICKED})
 _TICKS = frozenset({"✓", "✔", "✅", TICKED})
 _YES = frozenset({"yes", "y", "true", "ja", "oui", "sí"})
 _NO = frozenset({"no", "n", "false", "nein", "non", NOT_TICKED, CROSSED, NOT_MARKED})
 _DASHES = frozenset({"-", "–", "—"})
-_WITH_REMARK = re.compile(r"(y|n)(?:es|o)?(?=\s*[,;(]|\s[–—-])", re.IGNORECASE)
-"""A mark with a remark: "Yes, on a lead", "No (garden only)"; "no-one" is none."""
+_YES_OR_NO_WITH_REMARK = re.compile(r"(y|n)(?:es|o)?(?=\s*[,;(]|\s[–—-])", re.IGNORECASE)
+"""Matches "yes" or "no" in front of a remark: "Yes, on a lead", "No (garden only)"; not "no-one"."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition in a question about rows: index terms, number of denials, and the word for the rows.
+    """One condition of a question about rows, such as "allow dogs".
 
-    The word for the rows is empty in a question with "who", and in all conditions after the first.
+    Attributes:
+        terms: Index terms of the condition, without words of denial.
+        denials: Number of its words of denial.
+        group: Index term of the word for the rows; empty after "who" or "where", and in all conditions but the first.
     """
 
     terms: frozenset[str]
@@ -68,12 +71,12 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class _Line(TableLine):
-    """A row of a table as a line of a passage."""
+class _MarkedRow(TableLine):
+    """A row of a table whose cells may be marks."""
 
     @property
     def table(self) -> tuple[str, str]:
-        """The document and the first column's name, by which rows of one table are recognised."""
+        """The key of the row's table: its document and the name of its first column."""
         return self.source.document_id or self.source.title, self.row.cells[0].column
 
     def cell(self, column: str) -> str:
@@ -82,173 +85,214 @@ class _Line(TableLine):
 
 
 @dataclass(frozen=True)
-class _Wanted:
-    """A column of yes and no: the meaning of each of its marks, and the one that the question asks for."""
+class _MarkCondition:
+    """A condition of the question on one column of marks.
+
+    Attributes:
+        column: The column's name.
+        meanings: Whether each text of the column's cells means yes.
+        asks_for_yes: Whether the question asks for the rows with a yes, else for those with a no.
+    """
 
     column: str
-    senses: dict[str, bool]
-    yes: bool
+    meanings: dict[str, bool]
+    asks_for_yes: bool
 
-    def fits(self, line: _Line) -> bool:
-        """Return whether a row has the requested mark in the column."""
-        return self.senses.get(line.cell(self.column)) == self.yes
+    def fits(self, line: _MarkedRow) -> bool:
+        """Return whether a row has the mark that is asked for; False if its cell is blank or no mark."""
+        return self.meanings.get(line.cell(self.column)) == self.asks_for_yes
+
+
+@dataclass(frozen=True)
+class _ColumnMatch:
+    """The column that a condition names, whether it asks for a yes there, and its terms that the column lacks."""
+
+    column: str
+    asks_for_yes: bool
+    other_terms: frozenset[str]
 
 
 def marked_rows(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows whose marks (yes or no) fulfil a question's conditions; None if no table has such columns.
+    """Return a draft with the rows whose marks (yes or no) fulfil all conditions of a question.
+
+    The largest table with a column for each condition counts; if none of its rows fits, some of its other rows are
+    shown under a line that says so. None if the question has no conditions, or no table such columns.
 
     Args:
         question: The question.
         sources: Passages; their lines that are rows of tables are read.
     """
-    asked = conditions(question)
-    if not asked:
+    conditions = conditions_of(question)
+    if not conditions:
         return None
-    tables: dict[tuple[str, str], list[_Line]] = {}
-    for line in _lines(sources):
+    tables: dict[tuple[str, str], list[_MarkedRow]] = {}
+    for line in _rows_with_cells(sources):
         tables.setdefault(line.table, []).append(line)
-    found = [(lines, wanted) for lines in tables.values() if (wanted := _wanted(asked, lines, sources))]
-    if not found:
+    candidates = []
+    for table_lines in tables.values():
+        if result := _conditions_of_table(conditions, table_lines, sources):
+            candidates.append(result)
+    if not candidates:
         return None
-    lines, columns = max(found, key=lambda item: len(item[0]))
-    fitting = [line for line in lines if all(each.fits(line) for each in columns)]
-    names = [(each.column, each.yes) for each in columns]
+    mark_conditions, lines = max(candidates, key=lambda candidate: len(candidate[1]))
+    fitting = [line for line in lines if all(condition.fits(line) for condition in mark_conditions)]
+    asked_marks = [(condition.column, condition.asks_for_yes) for condition in mark_conditions]
     if not fitting:
-        others = [line for line in lines if line.cell(columns[0].column)][:MOST_OTHERS]
-        return rows_as_evidence(others, no_rows_marked(names))
-    return rows_as_evidence(fitting, rows_marked(names, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
+        others = [line for line in lines if line.cell(mark_conditions[0].column)][:MAX_OPPOSITE_ROWS]
+        return rows_as_evidence(others, no_rows_marked(asked_marks))
+    return rows_as_evidence(fitting, rows_marked(asked_marks, shown=min(len(fitting), MOST_ROWS), found=len(fitting)))
 
 
 def without_denials(text: str) -> tuple[str, int]:
-    """Return a text without its words of denial, and their number."""
-    return _DENIES.sub(" ", text), len(_DENIES.findall(text))
+    """Return a text with a space in place of each word of denial, and the number of these words."""
+    return _DENIAL_WORDS.sub(" ", text), len(_DENIAL_WORDS.findall(text))
 
 
-def conditions(question: str) -> list[Condition]:
-    """Return the conditions of a question about rows; none for any other question."""
-    asked = " ".join(question.split()).rstrip("?!. ")
-    lead = _LEAD_IN.match(asked)
-    if lead is None or _MIXED.search(asked):
+def conditions_of(question: str) -> list[Condition]:
+    """Return the conditions of a question about rows, those between "and" or "but".
+
+    [] for any other question, and for one that marks cannot answer: with "or", an exception, or a number.
+    """
+    plain_question = " ".join(question.split()).rstrip("?!. ")
+    lead = _LEAD_IN.match(plain_question)
+    if lead is None or _NOT_ONE_CONDITION.search(plain_question):
         return []
+    text = plain_question[lead.end() :]
     first, *others = (
-        Condition(frozenset(words(_DENIES.sub(" ", part))), len(_DENIES.findall(part)))
-        for part in _AND.split(asked[lead.end() :])
+        Condition(frozenset(words(_DENIAL_WORDS.sub(" ", part))), len(_DENIAL_WORDS.findall(part)))
+        for part in _BETWEEN_CONDITIONS.split(text)
     )
     has_group = not lead[0].lower().startswith(("who", "where"))
-    group = frozenset(words(asked[lead.end() :])[:1]) if has_group else frozenset[str]()
+    # The word behind "which" or "what": "taverns".
+    group = frozenset(words(text)[:1]) if has_group else frozenset[str]()
     return [replace(first, group=group), *others]
 
 
-def _lines(sources: Sequence[Source]) -> Iterator[_Line]:
-    """Yield the rows of tables in some passages that have at least two cells."""
+def _rows_with_cells(sources: Sequence[Source]) -> Iterator[_MarkedRow]:
+    """Yield the rows with at least two cells of the tables in passages."""
     for line in lines_of_tables(sources):
         if len(line.row.cells) > 1:
-            yield _Line(line.source, line.text, line.row)
+            yield _MarkedRow(line.source, line.text, line.row)
 
 
-def _wanted(asked: Sequence[Condition], lines: list[_Line], sources: Sequence[Source]) -> list[_Wanted]:
-    """Return the column of each condition; none if one has no column, or the question names something else.
+def _conditions_of_table(
+    conditions: Sequence[Condition], lines: list[_MarkedRow], sources: Sequence[Source]
+) -> tuple[list[_MarkCondition], list[_MarkedRow]] | None:
+    """Return the conditions on a table's columns, and its rows that they are to be tested on.
 
-    Rows are removed from `lines` if they lack what the question names besides columns, such as a town.
+    The rows are those with the question's words for no column, such as a town; all rows, if there are no such words.
+    None if a condition has no column, or the question asks for something else than the table's rows.
+
+    Args:
+        conditions: The conditions of the question.
+        lines: The rows of the table.
+        sources: All passages, which may say that another document is meant.
     """
     columns: dict[str, dict[str, bool]] = {}
-    for name in _columns(lines):
-        senses = _senses([line.cell(name) for line in lines])
-        if senses:
-            columns[name] = senses
-    found: list[_Wanted] = []
-    named = frozenset[str]()
-    for condition in asked:
-        best = _column(condition, columns)
+    for name in _column_names(lines):
+        meanings = _meaning_of_marks([line.cell(name) for line in lines])
+        if meanings:
+            columns[name] = meanings
+    surroundings = _surrounding_terms(lines[0])
+    mark_conditions: list[_MarkCondition] = []
+    other_terms = frozenset[str]()
+    for condition in conditions:
+        best = _best_column(condition, columns)
         if best is None:
-            return []
-        column, yes, rest = best
-        if condition.group & frozenset(words(column)) - _about(lines[0]):
-            return []  # "Which dogs are allowed?" asks for no taverns
-        found.append(_Wanted(column, columns[column], yes))
-        named |= rest
-    about = _about(lines[0])
-    if rest := named - about - _ANYTHING - _GENERAL:
-        about_row = [line for line in lines if rest <= frozenset(words(line.text))]
-        if not about_row and not _is_alone(lines[0], found, rest, asked[0], sources):
-            return []
-        # In place, since the caller shows these rows.
-        lines[:] = about_row or lines
-    return found
+            return None
+        # "Which dogs are allowed?" asks for no taverns.
+        if condition.group & frozenset(words(best.column)) - surroundings:
+            return None
+        mark_conditions.append(_MarkCondition(best.column, columns[best.column], best.asks_for_yes))
+        other_terms |= best.other_terms
+    row_terms = other_terms - surroundings - _WORDS_FOR_ANY_ROW - _GENERAL_TERMS
+    if not row_terms:
+        return mark_conditions, lines
+    named_lines = [line for line in lines if row_terms <= frozenset(words(line.text))]
+    if named_lines:
+        return mark_conditions, named_lines
+    # "Which pub does not allow dogs?" is answered by a table of taverns where no other document is about dogs.
+    is_only_group = row_terms == conditions[0].group
+    return (mark_conditions, lines) if is_only_group and _is_only_document(lines[0], mark_conditions, sources) else None
 
 
-def _is_alone(
-    line: _Line, wanted: Sequence[_Wanted], rest: frozenset[str], first: Condition, sources: Sequence[Source]
-) -> bool:
-    """Return whether only the question's word for the rows is missing, and no other document has the columns' words.
-
-    "Which pub does not allow dogs?" is answered by a table of taverns where nothing else speaks of dogs.
-    """
-    terms = frozenset(words(" ".join(each.column for each in wanted))) - _GENERAL
-    document = line.table[0]
+def _is_only_document(line: _MarkedRow, conditions: Sequence[_MarkCondition], sources: Sequence[Source]) -> bool:
+    """Return whether no passage of another document than a row's has the words of the conditions' columns."""
+    terms = frozenset(words(" ".join(condition.column for condition in conditions))) - _GENERAL_TERMS
+    document, _ = line.table
     others = [source for source in sources if (source.document_id or source.title) != document]
-    return (
-        rest == first.group
-        and bool(terms)
-        and not any(terms <= frozenset(words(f"{source.title} {source.text}")) for source in others)
-    )
+    return bool(terms) and not any(terms <= frozenset(words(f"{source.title} {source.text}")) for source in others)
 
 
-def _columns(lines: Sequence[_Line]) -> list[str]:
-    """Return the names of the columns after the first, each once."""
+def _column_names(lines: Sequence[_MarkedRow]) -> list[str]:
+    """Return the names of a table's columns, except the first one, each once."""
     return list(dict.fromkeys(cell.column for line in lines for cell in line.row.cells[1:] if cell.column))
 
 
-def _senses(cells: Sequence[str]) -> dict[str, bool]:
-    """Return, for each cell of a column that says yes or no, whether it says yes; none for any other column.
+def _meaning_of_marks(cells: Sequence[str]) -> dict[str, bool]:
+    """Return whether each text of a column's cells means yes; {} for a column that is not mostly of yes and no.
 
     "x" is a yes beside blanks and a no beside ticks; a dash is a no beside marks, and unknown beside words.
     """
     filled = [cell for cell in cells if cell]
     values = {cell.casefold() for cell in filled}
-    says: dict[str, bool] = {}
+    dash_means_no = bool(values & _MARKS) and not values & (_YES | _NO)
+    meanings: dict[str, bool] = {}
     for cell in filled:
         value = cell.casefold()
-        remark = _WITH_REMARK.match(cell)
+        remark = _YES_OR_NO_WITH_REMARK.match(cell)
         if value in _YES or (remark and remark[1].casefold() == "y"):
-            says[cell] = True
+            meanings[cell] = True
         elif value in _NO or (remark and remark[1].casefold() == "n"):
-            says[cell] = False
+            meanings[cell] = False
         elif value == "x":
-            says[cell] = not values & _TICKS
+            meanings[cell] = not values & _TICKS
         elif value in _MARKS:
-            says[cell] = True
-        elif value in _DASHES and values & _MARKS and not values & (_YES | _NO):
-            says[cell] = False
+            meanings[cell] = True
+        elif value in _DASHES and dash_means_no:
+            meanings[cell] = False
         elif value in ("1", "0") and values <= {"1", "0"}:
-            says[cell] = value == "1"
+            meanings[cell] = value == "1"
     # A column of remarks ("Only in the garden", "Ask first") has a "Yes" now and then.
-    return says if sum(cell in says for cell in filled) * 2 > len(filled) else {}
+    marks = sum(cell in meanings for cell in filled)
+    return meanings if marks * 2 > len(filled) else {}
 
 
-def _column(condition: Condition, columns: dict[str, dict[str, bool]]) -> tuple[str, bool, frozenset[str]] | None:
-    """Return the only column that a condition means, whether it asks for a yes there, and the remaining terms."""
-    fitting: list[tuple[int, int, str, bool, frozenset[str]]] = []
+def _best_column(condition: Condition, columns: Iterable[str]) -> _ColumnMatch | None:
+    """Return the match of a condition and the column that shares most words with it; None without one, or on a tie.
+
+    A column matches if the condition has all its words but general ones, such as "allowed".
+    """
+    matches: list[tuple[tuple[int, int], _ColumnMatch]] = []
     for name in columns:
-        terms = frozenset(words(_DENIES.sub(" ", name)))
-        asked, turns = _without_prefixes(condition.terms, terms)
-        own, others = _without_prefixes(terms, condition.terms)
-        content = own - _GENERAL
-        if content <= asked and (content or own & asked):
-            # Each denial turns the sense once more: "not non-smoking" asks for a no below "Non-smoking".
-            denials = condition.denials + len(_DENIES.findall(name)) + turns + others
-            fitting.append((len(content), len(own & asked), name, denials % 2 == 0, asked - own))
-    most = max((item[:2] for item in fitting), default=None)
-    best = [item for item in fitting if item[:2] == most]
-    return (best[0][2], best[0][3], best[0][4]) if len(best) == 1 else None
+        name_terms = frozenset(words(_DENIAL_WORDS.sub(" ", name)))
+        asked, asked_prefixes = _without_prefixes(condition.terms, name_terms)
+        named, named_prefixes = _without_prefixes(name_terms, condition.terms)
+        content = named - _GENERAL_TERMS
+        shared = named & asked
+        if content <= asked and (content or shared):
+            # Each denial reverses the sense once more: "not non-smoking" asks for a no below "Non-smoking".
+            denials = condition.denials + len(_DENIAL_WORDS.findall(name)) + asked_prefixes + named_prefixes
+            match = _ColumnMatch(name, asks_for_yes=denials % 2 == 0, other_terms=asked - named)
+            matches.append(((len(content), len(shared)), match))
+    most = max((score for score, _ in matches), default=None)
+    best = [match for score, match in matches if score == most]
+    return best[0] if len(best) == 1 else None
 
 
 def _without_prefixes(terms: frozenset[str], others: frozenset[str]) -> tuple[frozenset[str], int]:
-    """Return terms without a negating prefix ("paid" for "unpaid") if other terms lack it, and how many had one."""
-    bare = {term: found for term in terms - others if (found := _PREFIX.sub("", term, count=1)) in others}
-    return frozenset(bare.get(term, term) for term in terms), len(bare)
+    """Return terms, and the number of those whose negating prefix was removed ("paid" for "unpaid").
+
+    It is removed where `others` has the term without it, and not the term itself.
+    """
+    bare_terms = {}
+    for term in terms - others:
+        bare = _NEGATING_PREFIX.sub("", term, count=1)
+        if bare in others:
+            bare_terms[term] = bare
+    return frozenset(bare_terms.get(term, term) for term in terms), len(bare_terms)
 
 
-def _about(line: _Line) -> frozenset[str]:
+def _surrounding_terms(line: _MarkedRow) -> frozenset[str]:
     """Return the index terms of a row's surroundings: its first column, caption, heading and document title."""
     return frozenset(words(f"{line.row.cells[0].column} {line.row.caption} {line.source.title} {line.source.heading}"))

@@ -1,7 +1,7 @@
 """Rows of a table by what their marks mean: "Which wells are closed?" over cells such as "○ (closed)".
 
-The rows whose cells have the meaning that a question names are shown, or those without it, where the question denies
-one that the meaning does not. Rows that were not found may have it, too, so nothing is claimed. By rule, in English.
+The rows whose cells have the meaning that a question names are shown, or, where the question denies that meaning, the
+rows without it. Rows that were not found may have it, too, so nothing is claimed. By rule, in English.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from preflight_rag.offline.evidence import evidence
-from preflight_rag.offline.row_marks import MOST_OTHERS, Condition, conditions, without_denials
+from preflight_rag.offline.row_marks import MAX_OPPOSITE_ROWS, Condition, conditions_of, without_denials
 from preflight_rag.offline.table_rows import MOST_ROWS
 from preflight_rag.state.reading import Draft, Source
 from preflight_rag.text.dates import MONTHS
@@ -21,22 +21,44 @@ from preflight_rag.text.legends import NOTE, explains, is_note, meanings_of
 from preflight_rag.text.tables import TableRow, parse_row
 from preflight_rag.text.words import STOP_WORDS, words
 
-_GENERAL = frozenset(
+_NAMES_NO_CONDITION = frozenset(
     words("need have use run go take get offer serve work there come do make one place thing row entry people")
 )
-"""Words that a question has around a condition, and a legend does not."""
-_SHORT_NAMES = frozenset(("mon", "tue", "wed", "thu", "fri", "sat", "sun", *MONTHS))
+"""Index terms that stand around a condition in a question and have no counterpart in a legend."""
+_DAYS_AND_MONTHS = frozenset(("mon", "tue", "wed", "thu", "fri", "sat", "sun", *MONTHS))
+_MAX_LENGTH_OF_SHORT_NAME = 4
+"""Letters of an abbreviated day or month: "Sept"."""
 
 
 @dataclass(frozen=True)
-class _Line:
-    """A row of a passage with the meanings of its marks by column."""
+class _MeaningMatch:
+    """A meaning that fits a condition: how well it fits, its text, and the column that the question names, or "".
+
+    The fit is the number of shared words, and whether the question contains the meaning word for word.
+    """
+
+    fit: tuple[int, bool]
+    meaning: str
+    column: str
+
+
+@dataclass(frozen=True)
+class _ExplainedRow:
+    """A row of a passage with the meanings of its marks.
+
+    Attributes:
+        n: The passage's number.
+        text: The row's line, without spaces around it.
+        row: Its cells.
+        meanings: Pairs of a column's name and the meaning of a mark there.
+        surrounding_terms: Index terms of the first column's name, and of the row's caption, heading and title.
+    """
 
     n: int
     text: str
     row: TableRow
     meanings: tuple[tuple[str, str], ...]
-    about: frozenset[str]
+    surrounding_terms: frozenset[str]
 
     @property
     def columns(self) -> list[str]:
@@ -48,37 +70,39 @@ class _Line:
         return any(explains(text, cell.column, cell.text) for cell in self.row.cells)
 
     def has(self, meaning: str, column: str) -> bool:
-        """Return whether a mark of the row has a meaning, in a column or, without a column, in any."""
-        return any(each == meaning and column in ("", name) for name, each in self.meanings)
+        """Return whether a mark of the row has a meaning, in the named column or, if `column` is "", in any."""
+        return any(own_meaning == meaning and column in ("", name) for name, own_meaning in self.meanings)
 
 
 def explained_rows(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows whose marks have the meaning that a question asks for; None without exactly one such meaning.
+    """Return a draft with the rows whose marks have the meaning that a question asks for.
+
+    If no row has it, the first rows are shown under a line that says so. None for a question without exactly one
+    condition, and without a table in which exactly one meaning fits it best.
 
     Args:
         question: The question.
         sources: Passages; their lines that are rows of tables are read.
     """
-    asked = conditions(question)
-    if len(asked) != 1:
+    conditions = conditions_of(question)
+    if len(conditions) != 1:
         return None
-    tables: dict[tuple[str, str], list[_Line]] = {}
+    (condition,) = conditions
+    tables: dict[tuple[str, str], list[_ExplainedRow]] = {}
     for source in sources:
-        for line in _lines(source):
+        for line in _explained_rows_of(source):
             tables.setdefault((source.document_id or source.title, line.row.cells[0].column), []).append(line)
-    best: tuple[tuple[int, bool], list[_Line], str, str] | None = None
-    for lines in tables.values():
-        if (found := _meant(asked[0], question, lines)) and (best is None or found[0] > best[0]):
-            best = (found[0], lines, *found[1:])
-    if best is None:
+    matches = [(match, lines) for lines in tables.values() if (match := _best_meaning(condition, question, lines))]
+    if not matches:
         return None
-    _, lines, meaning, column = best
+    best, lines = max(matches, key=lambda item: item[0].fit)
     # "Which boats carry no cars?" denies what the mark "carries no cars" denies, and asks for the rows with it.
-    wanted = asked[0].denials % 2 == without_denials(meaning)[1] % 2
-    named = [(f"{column}, {meaning}" if column else meaning, wanted)]
-    fitting = [line for line in lines if line.has(meaning, column) == wanted]
-    shown = fitting[:MOST_ROWS] or lines[:MOST_OTHERS]
-    lead = rows_marked(named, shown=len(shown), found=len(fitting)) if fitting else no_rows_marked(named)
+    _, denials_of_meaning = without_denials(best.meaning)
+    asks_for_meaning = condition.denials % 2 == denials_of_meaning % 2
+    asked_marks = [(f"{best.column}, {best.meaning}" if best.column else best.meaning, asks_for_meaning)]
+    fitting = [line for line in lines if line.has(best.meaning, best.column) == asks_for_meaning]
+    shown = fitting[:MOST_ROWS] or lines[:MAX_OPPOSITE_ROWS]
+    lead = rows_marked(asked_marks, shown=len(shown), found=len(fitting)) if fitting else no_rows_marked(asked_marks)
     return evidence(tuple(dict.fromkeys((line.n, line.text) for line in shown)), lead, why_unclaimed("rows"))
 
 
@@ -87,71 +111,85 @@ def with_rows_for_legends(
 ) -> list[tuple[int, str]]:
     """Return quotes with rows in place of a legend's lines: a legend does not say which rows have the mark.
 
+    A legend's line is replaced by the rows with its mark that share most words with the question, rare words counting
+    more; without such a row it stays.
+
     Args:
         quotes: The passage's number, and its line or sentence.
         question: The question.
         sources: The passages that were read.
     """
-    asked = frozenset(words(question)) - STOP_WORDS
-    lines = [line for source in sources for line in _lines(source) if line.meanings]
-    found: dict[tuple[int, str], None] = {}
+    question_terms = frozenset(words(question)) - STOP_WORDS
+    lines = [line for source in sources for line in _explained_rows_of(source) if line.meanings]
+    result: dict[tuple[int, str], None] = {}
     for n, quote in quotes:
-        is_explained = any(line.text == quote for line in lines)
-        rows = [line for line in lines if not is_explained and line.is_explained_by(quote)]
-        terms = {line.text: asked & frozenset(words(line.text)) for line in rows}
-        counts = Counter(chain.from_iterable(terms.values()))  # a word of few rows names them
-        shares: dict[str, float] = {}
-        for text, own in terms.items():
-            shares[text] = sum(1 / counts[term] for term in sorted(own))
-        most = max(shares.values(), default=0.0)
-        nearest = [(line.n, line.text) for line in rows if shares[line.text] == most][:MOST_OTHERS]
-        found |= dict.fromkeys(nearest if most else [(n, quote)])
-    return list(found)
+        is_row = any(line.text == quote for line in lines)
+        rows = [] if is_row else [line for line in lines if line.is_explained_by(quote)]
+        shared_terms = {line.text: question_terms & frozenset(words(line.text)) for line in rows}
+        # A word of few rows identifies them.
+        counts = Counter(chain.from_iterable(shared_terms.values()))
+        scores: dict[str, float] = {}
+        for text, shared in shared_terms.items():
+            scores[text] = sum(1 / counts[term] for term in sorted(shared))
+        highest = max(scores.values(), default=0.0)
+        nearest = [(line.n, line.text) for line in rows if scores[line.text] == highest][:MAX_OPPOSITE_ROWS]
+        result |= dict.fromkeys(nearest if highest else [(n, quote)])
+    return list(result)
 
 
-def _lines(source: Source) -> Iterator[_Line]:
-    """Yield the rows of a passage with the meanings of their marks."""
-    about = frozenset(words(f"{source.title} {source.heading}"))
-    for text in source.text.split("\n"):
-        row = parse_row(text.strip())
-        if row is not None and len(row.cells) > 1:
-            found = tuple(
-                (cell.column, meaning) for cell in row.cells for meaning in meanings_of(cell.column, cell.text)
-            )
-            names = frozenset(words(f"{row.cells[0].column} {row.caption}"))
-            yield _Line(source.n, text.strip(), row, found, about | names)
+def _explained_rows_of(source: Source) -> Iterator[_ExplainedRow]:
+    """Yield the rows of a passage with at least two cells, with the meanings of their marks."""
+    passage_terms = frozenset(words(f"{source.title} {source.heading}"))
+    for text in map(str.strip, source.text.split("\n")):
+        row = parse_row(text)
+        if row is None or len(row.cells) < 2:
+            continue
+        meanings = []
+        for cell in row.cells:
+            meanings += [(cell.column, meaning) for meaning in meanings_of(cell.column, cell.text)]
+        table_terms = frozenset(words(f"{row.cells[0].column} {row.caption}"))
+        yield _ExplainedRow(source.n, text, row, tuple(meanings), passage_terms | table_terms)
 
 
-def _meant(condition: Condition, question: str, lines: Sequence[_Line]) -> tuple[tuple[int, bool], str, str] | None:
-    """Return the only best fitting meaning in a table: how well it fits the condition, its text, and the column.
+def _best_meaning(condition: Condition, question: str, lines: Sequence[_ExplainedRow]) -> _MeaningMatch | None:
+    """Return the meaning of a table's marks that fits a condition best; None if none fits, or several alike.
 
-    The fit is the number of shared words, and whether the question contains the meaning word for word: "out of
-    order" is not "in order".
+    A meaning fits if it shares a word with the condition, and if the condition's other words name at most one column,
+    and nothing else. "Out of order" is not "in order", so a meaning that the question has word for word goes first.
+
+    Args:
+        condition: The condition.
+        question: The question.
+        lines: The rows of the table.
     """
     columns = list(dict.fromkeys(name for line in lines for name in line.columns if name))
-    fitting: list[tuple[tuple[int, bool], str, str]] = []
+    surroundings = lines[0].surrounding_terms
+    matches: list[_MeaningMatch] = []
     # A note without a mark is a remark on its row, often of the file's own column, and no kind of rows.
-    marked = [meaning for line in lines for name, meaning in line.meanings if name != NOTE]
-    for meaning in dict.fromkeys(marked):
-        terms = frozenset(words(without_denials(meaning)[0]))
-        rest = condition.terms - terms - _GENERAL - condition.group - lines[0].about
-        named = [column for column in columns if _names(column, rest)]
-        in_columns = {term for term in rest if any(_names(each, {term}) for each in named)}
-        rest -= in_columns | frozenset(words(" ".join(named)))
-        shared = condition.terms & terms - lines[0].about
+    meanings = [meaning for line in lines for name, meaning in line.meanings if name != NOTE]
+    for meaning in dict.fromkeys(meanings):
+        meaning_terms = frozenset(words(without_denials(meaning)[0]))
+        other_terms = condition.terms - meaning_terms - _NAMES_NO_CONDITION - condition.group - surroundings
+        named = [column for column in columns if _is_column_named(column, other_terms)]
+        naming_terms = {term for term in other_terms if any(_is_column_named(column, {term}) for column in named)}
         # A word that neither meaning nor column explains ("in Norway") asks for something else.
-        if shared and not rest and len(named) < 2:
+        unexplained = other_terms - naming_terms - frozenset(words(" ".join(named)))
+        shared = condition.terms & meaning_terms - surroundings
+        if shared and not unexplained and len(named) < 2:
             fit = len(shared), meaning.casefold() in question.casefold()
-            fitting.append((fit, meaning, named[0] if named else ""))
-    most = max((fit for fit, _, _ in fitting), default=None)
-    best = [each for each in fitting if each[0] == most]
+            matches.append(_MeaningMatch(fit, meaning, named[0] if named else ""))
+    best_fit = max((match.fit for match in matches), default=None)
+    best = [match for match in matches if match.fit == best_fit]
     return best[0] if len(best) == 1 else None
 
 
-def _names(column: str, terms: frozenset[str] | set[str]) -> bool:
+def _is_column_named(column: str, terms: frozenset[str] | set[str]) -> bool:
     """Return whether terms name a column: they contain all its words, or the day or month that it abbreviates."""
-    short = column.casefold().rstrip(".")
-    own = frozenset(words(column))
-    return bool(own) and (
-        own <= terms or (short[:3] in _SHORT_NAMES and len(short) < 5 and any(term.startswith(short) for term in terms))
-    )
+    column_terms = frozenset(words(column))
+    if not column_terms:
+        return False
+    short_name = column.casefold().rstrip(".")
+    if column_terms <= terms:
+        return True
+    is_abbreviation = short_name[:3] in _DAYS_AND_MONTHS and len(short_name) <= _MAX_LENGTH_OF_SHORT_NAME
+    return is_abbreviation and any(term.startswith(short_name) for term in terms)
