@@ -1,4 +1,4 @@
-"""Sentences that have a question's words as an abbreviation: of "pain relief (PR)", "the median time to PR" has both.
+"""Sentences with an abbreviation for a question's words: "the median time to PR", where "PR" is pain relief.
 
 An article spells a term out once, and then writes its abbreviation, which shares no word with a question in full words.
 """
@@ -14,8 +14,8 @@ from preflight_rag.state.reading import Source
 from preflight_rag.text.abbreviations import compared_form, spelled_out
 from preflight_rag.text.words import words
 
-LONGEST_TERM = 4
-"""Words of a term that is looked for; a guess."""
+MAX_TERM_WORDS = 4
+"""Largest number of words of a term that may be abbreviated; a guess."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -27,34 +27,39 @@ def with_long_forms(question: str, sentences: Sequence[Sentence], sources: Seque
         sentences: The sentences of the passages.
         sources: The passages, one of which has to spell the abbreviation out.
     """
-    meant = {
+    terms_by_abbreviation = {
         short: frozenset(words(long))
-        for short, long in _initials(question)
+        for short, long in _abbreviation_candidates(question)
         if any(_spells_out(source.text, short, long) for source in sources)
     }
-    if not meant:
+    if not terms_by_abbreviation:
         return list(sentences)
-    return [replace(sentence, terms=sentence.terms.union(*_abbreviated(sentence, meant))) for sentence in sentences]
+    return [
+        replace(sentence, terms=sentence.terms.union(*_terms_of_abbreviations(sentence, terms_by_abbreviation)))
+        for sentence in sentences
+    ]
 
 
-def _initials(question: str) -> Iterator[tuple[str, str]]:
-    """Yield runs of a question's words, each behind its initials: `("PR", "pain relief")`."""
-    found = _WORD.findall(question)
-    for size in range(2, LONGEST_TERM + 1):
-        for start in range(len(found) - size + 1):
-            run = found[start : start + size]
+def _abbreviation_candidates(question: str) -> Iterator[tuple[str, str]]:
+    """Yield pairs of a possible abbreviation and the question's words for it: `("PR", "pain relief")`."""
+    question_words = _WORD.findall(question)
+    for size in range(2, MAX_TERM_WORDS + 1):
+        for start in range(len(question_words) - size + 1):
+            run = question_words[start : start + size]
             yield "".join(word[0] for word in run).upper(), " ".join(run)
 
 
 def _spells_out(text: str, short: str, long: str) -> bool:
-    """Return whether a text has a term in full words, and its abbreviation for it."""
+    """Return whether a text spells an abbreviation out with the given words: "pain relief (PR)"."""
     # Checked first, because most runs of words have no abbreviation and the patterns take time.
     if short not in text:
         return False
     return any(compared_form(text[start:end]) == compared_form(long) for start, end in spelled_out(short, text))
 
 
-def _abbreviated(sentence: Sentence, meant: dict[str, frozenset[str]]) -> list[frozenset[str]]:
-    """Return the terms of the abbreviations that a sentence has."""
-    own = frozenset(_WORD.findall(sentence.text))
-    return [terms for short, terms in meant.items() if short in own]
+def _terms_of_abbreviations(
+    sentence: Sentence, terms_by_abbreviation: dict[str, frozenset[str]]
+) -> list[frozenset[str]]:
+    """Return the terms of each known abbreviation that a sentence contains as a word."""
+    sentence_words = frozenset(_WORD.findall(sentence.text))
+    return [terms for short, terms in terms_by_abbreviation.items() if short in sentence_words]
