@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.identity import content_hash
@@ -42,51 +41,61 @@ class InternReport:
     new: frozenset[str] = frozenset()
 
 
-def known_documents(store: FoundDocumentStore, documents: Sequence[Document]) -> dict[str, str]:
-    """Return the library's id of each document that it already has, by the document's own id."""
+def find_stored_documents(store: FoundDocumentStore, documents: Sequence[Document]) -> dict[str, str]:
+    """Return, for each document that the library already has, the id under which it is stored, by the document's id.
+
+    A document from the same source counts as the same one; one with the same id only if its content is unchanged.
+    """
     settings = store.meta("splitter") or {}
     by_source = store.documents_from([document.source for document in documents])
-    found = {}
+    stored_id_by_id = {}
     for document in documents:
-        other = by_source.get(document.source)
+        id_of_same_source = by_source.get(document.source)
         stored = store.document(document.id)
-        if other is not None and other != document.id:
-            found[document.id] = other
+        if id_of_same_source is not None and id_of_same_source != document.id:
+            stored_id_by_id[document.id] = id_of_same_source
         elif stored is not None and stored.content_hash == content_hash(document, settings):
-            found[document.id] = document.id
-    return found
+            stored_id_by_id[document.id] = document.id
+    return stored_id_by_id
 
 
-def add_until(run: Ingestion, documents: Sequence[Document], end: float) -> list[str]:
-    """Split, embed and store documents until `end` (in `time.monotonic()`); return what could not be stored."""
-    done = 0
-    for group in _groups(documents):
-        if time.monotonic() > end:
+def add_documents_until(run: Ingestion, documents: Sequence[Document], end_time: float) -> list[str]:
+    """Split, embed and store documents until `end_time`, and return what could not be stored, one line each.
+
+    Args:
+        run: The ingestion.
+        documents: The documents, which are stored in this order.
+        end_time: Value of `time.monotonic()` after which no further group of documents is begun.
+    """
+    stored_count = 0
+    for group in _groups_by_size(documents):
+        if time.monotonic() > end_time:
             break
         run.add_documents(group)
-        done += len(group)
+        stored_count += len(group)
     problems = [f"{source} could not be taken in: {reason}" for source, reason in run.report.failed]
-    if done < len(documents):
-        left = [document.source for document in documents[done:]]
-        names = ", ".join(left[:3]) + (", …" if len(left) > 3 else "")
-        problems.append(f"{len(left)} of {len(documents)} new documents could not be read in time: {names}")
+    if stored_count < len(documents):
+        unread_sources = [document.source for document in documents[stored_count:]]
+        names = ", ".join(unread_sources[:3]) + (", …" if len(unread_sources) > 3 else "")
+        problems.append(f"{len(unread_sources)} of {len(documents)} new documents could not be read in time: {names}")
     return problems
 
 
-def passages_of(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
-    """Return all passages of documents, in the order of the documents and of their texts."""
-    names = store.passage_ids(document_ids)
-    found = store.passages(list(chain.from_iterable(names.get(document, []) for document in document_ids)))
-    stored_passages = []
-    for document in document_ids:
-        # Another process may have replaced the document since its ids were read.
-        for name in names.get(document, []):
-            if name in found:
-                stored_passages.append(found[name])
-    return tuple(stored_passages)
+def read_passages(store: PassageReader, document_ids: Sequence[str]) -> tuple[Passage, ...]:
+    """Return all passages of documents, in the order of the documents and of their texts.
+
+    Documents and passages that are not in the store are left out.
+    """
+    ids_by_document = store.passage_ids(document_ids)
+    passage_ids: list[str] = []
+    for document_id in document_ids:
+        passage_ids += ids_by_document.get(document_id, [])
+    passages = store.passages(passage_ids)
+    # Another process may have replaced a document since its passages' ids were read.
+    return tuple(passages[passage_id] for passage_id in passage_ids if passage_id in passages)
 
 
-def _groups(documents: Sequence[Document]) -> Iterator[list[Document]]:
+def _groups_by_size(documents: Sequence[Document]) -> Iterator[list[Document]]:
     """Yield groups of consecutive documents with about the same number of characters, each to be embedded at once."""
     group: list[Document] = []
     size = 0

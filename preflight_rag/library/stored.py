@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from preflight_rag.ingest.document_store import PassageReader
-from preflight_rag.library.found import passages_of
+from preflight_rag.library.found import read_passages
 from preflight_rag.library.index.generations import FOLDER, index_problems, read_manifest
 from preflight_rag.library.search.hybrid import again_where_replaced
 from preflight_rag.library.search.query import SearchQuery
@@ -210,7 +210,7 @@ class StoredCollection(ABC):
 
     def document_passages(self, document_id: str) -> list[Passage]:
         """Return a document's passages in the order of its text; none where there is no such document."""
-        return list(passages_of(self._store, [document_id]))
+        return list(read_passages(self._store, [document_id]))
 
     def all_passage_ids(self) -> list[str]:
         """Return the ids of all passages, ordered by id."""

@@ -18,9 +18,9 @@ from preflight_rag.library.found import (
     DEADLINE,
     REBUILD_PASSAGES,
     InternReport,
-    add_until,
-    known_documents,
-    passages_of,
+    add_documents_until,
+    find_stored_documents,
+    read_passages,
 )
 from preflight_rag.library.index.building import build_index, remove_others
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
@@ -63,7 +63,7 @@ class Writer:
         self._splitter = splitter
         self._flat_limit = flat_limit
         self._lock_seconds = lock_seconds
-        # An existing library keeps its own until it is written next (`recorded_splitter`).
+        # An existing library keeps its own until it is written next (`open_recorded_splitter`).
         if splitter is not None and store.meta("splitter") is None:
             store.set_meta("splitter", {"name": splitter})
 
@@ -101,13 +101,13 @@ class Writer:
         from preflight_rag.ingest.given import given_paths
         from preflight_rag.ingest.run import ingest_files
 
-        given = given_paths(paths)
+        path_list = given_paths(paths)
         with self.writing(progress=progress):
             report = ingest_files(
                 self._store,
                 self._embedder.get(),
                 self._open_splitter(),
-                given,
+                path_list,
                 prune=prune,
                 progress=progress,
                 max_bytes=max_bytes,
@@ -145,18 +145,18 @@ class Writer:
         from preflight_rag.ingest.cluster import ClusterIngest
         from preflight_rag.ingest.given import given_paths
 
-        given = given_paths(paths)
+        path_list = given_paths(paths)
         with self.writing(progress=progress):
             name = self._open_splitter().settings()["name"]
             run = ClusterIngest(self._store, name, workers=workers, progress=progress, stop=stop)
-            report = run.add_files(given, max_bytes)
+            report = run.add_files(path_list, max_bytes)
             self._refresh(progress, report)
         return report
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory, then swap in a new index."""
         with self.writing(progress=progress):
-            run = self._ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
+            run = self._open_ingestion(progress, len(documents) if isinstance(documents, Sequence) else None)
             run.add_documents(documents)
             self._refresh(progress, run.report)
         return run.report
@@ -165,48 +165,50 @@ class Writer:
         """Store documents that a turn found elsewhere; in a read-only library, use those that it already has.
 
         A small index is rebuilt at once; a large one includes them from the next ingest on (`Library.notes`). Until
-        then their passages can be read by id only.
+        then their passages can be read by id only. Documents that cannot be stored are named in the report's problems.
 
         Args:
             documents: Documents with permanent ids, such as "PMID 12345".
             deadline: Seconds after which no further document is embedded, waiting for other writers included.
-            index: Whether there is an index to rebuild.
+            index: False for a collection without an index of its own, which an external retriever searches.
         """
         from preflight_rag.ingest.prepare import storable
 
-        end = time.monotonic() + deadline
+        end_time = time.monotonic() + deadline
         last_by_id = {document.id: document for document in documents}
         documents = [storable(document) for document in last_by_id.values()]
-        known = known_documents(self._store, documents)
+        stored_id_by_id = find_stored_documents(self._store, documents)
         problems: list[str] = []
-        if new := [document for document in documents if document.id not in known]:
+        if new_documents := [document for document in documents if document.id not in stored_id_by_id]:
             try:
                 with self.writing(min(deadline, self._lock_seconds)):
-                    problems = add_until(self._ingestion(None, len(new)), new, end)
+                    problems = add_documents_until(
+                        self._open_ingestion(None, len(new_documents)), new_documents, end_time
+                    )
                     if index and self._store.count_passages() <= REBUILD_PASSAGES:
                         self._refresh(None)
             except LibraryError as error:
                 problems.append(f"What was found elsewhere could not be stored: {error}")
-        places = [known.get(document.id, document.id) for document in documents]
-        passages = passages_of(self._store, list(dict.fromkeys(places)))
-        added = {document.id for document in new}
-        fresh = frozenset(passage.id for passage in passages if passage.document_id in added)
-        return InternReport(passages, tuple(problems), fresh)
+        stored_ids = [stored_id_by_id.get(document.id, document.id) for document in documents]
+        passages = read_passages(self._store, list(dict.fromkeys(stored_ids)))
+        new_document_ids = {document.id for document in new_documents}
+        new_passage_ids = frozenset(passage.id for passage in passages if passage.document_id in new_document_ids)
+        return InternReport(passages, tuple(problems), new_passage_ids)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages and vectors, then rebuild the index once; return how many existed."""
         with self.writing():
-            found = sum(self._store.retire_document(name) for name in document_ids)
-            if found:
-                # Before the build: what had the text of a deleted document is searched again from now on.
-                self._link()
+            deleted = sum(self._store.retire_document(document_id) for document_id in document_ids)
+            if deleted:
+                # Before the build: a copy of a deleted document, left out of searches so far, is searched from now on.
+                self._link_copies()
                 self._build()
-        return found
+        return deleted
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
         """Replace a document's tags, which filters use; return False if there is no such document.
 
-        They stay when the document is read again.
+        The tags stay when the document is read again.
 
         Raises:
             UsageError: A tag is not allowed.
@@ -217,26 +219,28 @@ class Writer:
             return self._store.set_tags(document_id, tags)
 
     def rebuild(self, *, compact: bool = False) -> None:
-        """Rebuild the index from the database; with `compact`, the database's file is rewritten, too."""
+        """Find copies and rebuild the index from the database; with `compact`, shrink the database's file, too."""
         with self.writing():
-            self._link()
+            self._link_copies()
             self._build()
             if compact:
                 self._store.vacuum()
 
     def set_index_kind(self, kind: IndexKind) -> None:
-        """Choose another kind of dense index; the index is rebuilt if its kind changes, the vectors stay.
+        """Choose another kind of dense index; rebuild the index if its kind changes and there are passages.
+
+        The stored vectors stay as they are.
 
         Raises:
             UsageError: There is no such kind.
             LibraryError: Another process has the write lock, or the library cannot be written.
         """
         check_kind(kind)
-        built = None
+        manifest = None
         with suppress(LibraryCorrupt):
-            built = read_manifest(self._root)
+            manifest = read_manifest(self._root)
         # The setting is stored before the index is built: after a kill in between they differ, and it is built now.
-        if kind == self.index_kind and (built is None or built.kind == kind):
+        if kind == self.index_kind and (manifest is None or manifest.kind == kind):
             return
         with self.writing():
             self._store.set_meta("index", kind)
@@ -245,7 +249,11 @@ class Writer:
 
     @contextmanager
     def writing(self, seconds: float | None = None, progress: Progress | None = None) -> Iterator[None]:
-        """Hold the write lock, waiting for it at most `seconds`, or the writer's own time if None.
+        """Hold the write lock during the block, then flush the database to disk.
+
+        Args:
+            seconds: How long to wait for the lock; None for the writer's own time.
+            progress: Called once if another writer has to be waited for.
 
         Raises:
             LibraryBusy: Another writer did not finish in time.
@@ -255,60 +263,66 @@ class Writer:
             # After the wait for the lock, in which another process may have removed the folder.
             if not self._store.is_there():
                 raise removed(self._store.path.parent)
-            self._count_on()
+            self._skip_lost_generations()
             yield
-            # Until then, the write-ahead log still has the texts of deleted documents.
+            # Without this, the write-ahead log would still contain the texts of deleted documents.
             self._store.flush()
 
-    def _count_on(self) -> None:
-        """Continue a database that is older than its index with a generation number that no index has.
+    def _skip_lost_generations(self) -> None:
+        """Raise the generation number of a database that is older than its index above the index's number.
 
-        Otherwise the next writes would get the numbers of the lost ones, and the index would count as theirs.
+        Such a database, such as one restored from a backup, has lost writes. Without the gap, the next writes would
+        reuse the lost writes' numbers, and the index would seem to include them.
         """
         with suppress(LibraryCorrupt):
             manifest = read_manifest(self._root)
             if manifest is not None and manifest.generation > self._store.generation():
                 self._store.skip_to(manifest.generation + 1)
 
-    def _ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
-        """Return an ingestion with the library's embedder and splitter."""
+    def _open_ingestion(self, progress: Progress | None, total: int | None) -> Ingestion:
+        """Return an ingestion of `total` documents, None if unknown, with the library's embedder and splitter."""
         from preflight_rag.ingest.run import Ingestion
 
         return Ingestion(self._store, self._embedder.get(), self._open_splitter(), progress, total)
 
     def _open_splitter(self) -> Splitter:
-        """Return the splitter, as recorded by the library."""
-        return recorded_splitter(self._store, self._embedder.get(), self._splitter)
+        """Return the splitter for the next documents, and record it in the library."""
+        return open_recorded_splitter(self._store, self._embedder.get(), self._splitter)
 
-    def _link(self, report: IngestReport | None = None) -> None:
-        """Find copies among the documents that are new since the last call."""
+    def _link_copies(self, report: IngestReport | None = None) -> None:
+        """Find copies among the documents that are new since the last call, and add them to `report`, if given."""
         from preflight_rag.library.copies import link_copies
 
-        found = link_copies(self._store)
+        copies = link_copies(self._store)
         if report is not None:
-            report.copies += found
+            report.copies += copies
 
     def _refresh(self, progress: Progress | None, report: IngestReport | None = None) -> None:
-        """Build a new index unless the current one is intact and up to date."""
+        """Find copies, then build a new index unless the current one is intact and up to date.
+
+        Either way, older indexes and deleted passages, which only an older index needed, are removed from the disk.
+        A library without an index and without passages is left as it is.
+        """
         try:
             index = open_index(self._root)
         except LibraryCorrupt:
             index = None
         if index is None and not self._store.count_passages():
             return
-        self._link(report)
-        current = (self._store.generation(), self.index_kind)
-        if index is None or (index.manifest.generation, index.manifest.kind) != current:
-            self._build(progress, grows=True)
+        self._link_copies(report)
+        wanted = (self._store.generation(), self.index_kind)
+        if index is None or (index.manifest.generation, index.manifest.kind) != wanted:
+            self._build(progress, may_extend=True)
             return
-        # A run that was killed after swapping in its index has not reached this.
+        # A previous run that was killed right after swapping in its index has not removed anything yet.
         remove_others(self._root, index.manifest.folder)
         self._store.purge(index.manifest.generation)
 
-    def _build(self, progress: Progress | None = None, *, grows: bool = False) -> None:
-        """Build and swap in the index, then delete what only the old one needed; see `build_index`."""
+    def _build(self, progress: Progress | None = None, *, may_extend: bool = False) -> None:
+        """Build and swap in the index, then delete the passages that only the old index needed; see `build_index`."""
 
         def step(name: str) -> None:
+            """Report that a step of the build begins."""
             if progress:
                 progress(IngestEvent("index", STEPS.index(name), len(STEPS) - 1, name))
 
@@ -320,17 +334,18 @@ class Writer:
             kind=self.index_kind,
             flat_limit=self._flat_limit,
             step=step,
-            grows=grows,
+            may_extend=may_extend,
         )
         step(PURGE)
         # After the swap: until then, the index in use pointed to these rows.
         self._store.purge(manifest.generation)
 
 
-def recorded_splitter(store: SettingsStore, embedder: Embedder, given: SplitterName | None) -> Splitter:
-    """Return the splitter: `given`, which the library records, or else the recorded one."""
+def open_recorded_splitter(store: SettingsStore, embedder: Embedder, chosen: SplitterName | None) -> Splitter:
+    """Return the splitter `chosen`, else the one that the library records, else the default; record its settings."""
     recorded = store.meta("splitter")
-    splitter = open_splitter(given or (recorded or {"name": DEFAULT_SPLITTER})["name"], embedder)
+    recorded_name = recorded["name"] if recorded else DEFAULT_SPLITTER
+    splitter = open_splitter(chosen or recorded_name, embedder)
     if recorded != splitter.settings():
         store.set_meta("splitter", splitter.settings())
     return splitter

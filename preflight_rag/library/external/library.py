@@ -31,7 +31,7 @@ from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.ingest.identity import passage_id, vector_key
 from preflight_rag.ingest.splitting import DEFAULT_SPLITTER, open_splitter
 from preflight_rag.library.external.documents import Chunk, chunk_of
-from preflight_rag.library.found import DEADLINE, InternReport, passages_of
+from preflight_rag.library.found import DEADLINE, InternReport, read_passages
 from preflight_rag.library.search.fusion import reciprocal_rank_fusion
 from preflight_rag.library.search.hybrid import Rankings, cosines
 from preflight_rag.library.search.query import SearchQuery
@@ -293,7 +293,7 @@ class ExternalLibrary(FolderCollection):
 
     def _add_to(self, document: Document, new: list[tuple[Passage, str, bytes]]) -> None:
         """Add passages to a document that is stored already, and keep its older ones."""
-        old = passages_of(self._store, [document.id])
+        old = read_passages(self._store, [document.id])
         vectors = self._store.vectors([passage.id for passage in old])
         before = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]
         # `write_document` replaces a document's passages, so the older ones are written once more.

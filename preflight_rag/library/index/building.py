@@ -58,7 +58,7 @@ def build_index(
     kind: IndexKind = "auto",
     flat_limit: int = FLAT_LIMIT,
     step: Callable[[str], None] = lambda name: None,
-    grows: bool = False,
+    may_extend: bool = False,
 ) -> Manifest:
     """Build both indices from the database and swap them in; the caller holds the library's write lock.
 
@@ -69,7 +69,7 @@ def build_index(
         kind: Kind of dense index.
         flat_limit: Up to how many passages `auto` is exhaustive.
         step: Called with the name of each of `STEPS` before it begins, except `PURGE`, which is the caller's.
-        grows: Whether the previous index may be extended by the new passages if the result is the same (`growth.py`).
+        may_extend: Whether new passages may be appended to the previous index if the result is the same (`growth.py`).
     """
     import numpy as np
 
@@ -87,7 +87,7 @@ def build_index(
         vectors = store.passage_vectors(dimension)
         np.save(folder / ROWS, vectors.rows, allow_pickle=False)
         # Opening it compares all checksums: damage must not be copied into the next index.
-        before = _index_before(root) if grows else None
+        before = _index_before(root) if may_extend else None
         if before is not None and can_grow(before, store, vectors, kind=kind, flat_limit=flat_limit):
             dense, built = grow(before, root / before.manifest.folder, folder, store, vectors, step)
         else:

@@ -14,10 +14,16 @@ from preflight_rag.ingest.prepare import storable
 from preflight_rag.ingest.report import IngestEvent, IngestReport, Progress, Stop
 from preflight_rag.ingest.run import Ingestion, ingest_files
 from preflight_rag.ingest.splitting import SplitterName
-from preflight_rag.library.found import DEADLINE, InternReport, add_until, known_documents, passages_of
+from preflight_rag.library.found import (
+    DEADLINE,
+    InternReport,
+    add_documents_until,
+    find_stored_documents,
+    read_passages,
+)
 from preflight_rag.library.postgres.writing import PURGE, STEPS, DocumentWriting, writing
 from preflight_rag.library.tags import check_tags
-from preflight_rag.library.writer import recorded_splitter
+from preflight_rag.library.writer import open_recorded_splitter
 from preflight_rag.state.errors import LibraryError
 from preflight_rag.state.values import Document
 
@@ -55,14 +61,14 @@ class PostgresWriter:
         stop: Stop | None = None,
     ) -> IngestReport:
         """Add or update the documents of files and folders; all become visible together at the end."""
-        given = given_paths(paths)
+        path_list = given_paths(paths)
         with self._published(progress) as run:
-            splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
+            splitter = open_recorded_splitter(run, self._embedder.get(), self._splitter)
             report = ingest_files(
                 run,
                 self._embedder.get(),
                 splitter,
-                given,
+                path_list,
                 prune=prune,
                 progress=progress,
                 max_bytes=max_bytes,
@@ -84,43 +90,45 @@ class PostgresWriter:
         """Add or update the documents of files and folders with many workers; several such runs may write at once."""
         from preflight_rag.ingest.cluster import ClusterIngest
 
-        given = given_paths(paths)
+        path_list = given_paths(paths)
         with self._published(progress) as run:
-            name = recorded_splitter(run, self._embedder.get(), self._splitter).settings()["name"]
+            name = open_recorded_splitter(run, self._embedder.get(), self._splitter).settings()["name"]
             cluster = ClusterIngest(run, name, workers=workers, progress=progress, stop=stop)
-            report = cluster.add_files(given, max_bytes)
+            report = cluster.add_files(path_list, max_bytes)
         report.copies += run.copies
         return report
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
         with self._published(progress) as run:
-            ingestion = self._ingestion(run, progress, len(documents) if isinstance(documents, Sequence) else None)
+            ingestion = self._open_ingestion(run, progress, len(documents) if isinstance(documents, Sequence) else None)
             ingestion.add_documents(documents)
         ingestion.report.copies += run.copies
         return ingestion.report
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
         """Store documents that a turn found elsewhere; searches find them at once."""
-        end = time.monotonic() + deadline
+        end_time = time.monotonic() + deadline
         last_by_id = {document.id: document for document in documents}
         documents = [storable(document) for document in last_by_id.values()]
-        known: dict[str, str] = {}
-        new: list[Document] = []
+        stored_id_by_id: dict[str, str] = {}
+        new_documents: list[Document] = []
         problems: list[str] = []
         try:
             with writing(self._store, min(deadline, self._wait)) as run:
-                known = known_documents(run, documents)
-                if new := [document for document in documents if document.id not in known]:
-                    problems = add_until(self._ingestion(run, None, len(new)), new, end)
+                stored_id_by_id = find_stored_documents(run, documents)
+                if new_documents := [document for document in documents if document.id not in stored_id_by_id]:
+                    problems = add_documents_until(
+                        self._open_ingestion(run, None, len(new_documents)), new_documents, end_time
+                    )
                     run.publish()
         except LibraryError as error:
             problems.append(f"What was found elsewhere could not be stored: {error}")
-        places = [known.get(document.id, document.id) for document in documents]
-        passages = passages_of(self._store, list(dict.fromkeys(places)))
-        added = {document.id for document in new}
-        fresh = frozenset(passage.id for passage in passages if passage.document_id in added)
-        return InternReport(passages, tuple(problems), fresh)
+        stored_ids = [stored_id_by_id.get(document.id, document.id) for document in documents]
+        passages = read_passages(self._store, list(dict.fromkeys(stored_ids)))
+        new_document_ids = {document.id for document in new_documents}
+        new_passage_ids = frozenset(passage.id for passage in passages if passage.document_id in new_document_ids)
+        return InternReport(passages, tuple(problems), new_passage_ids)
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages, vectors and words; return how many existed."""
@@ -139,9 +147,9 @@ class PostgresWriter:
             run.publish()
             run.rebuild()
 
-    def _ingestion(self, run: DocumentWriting, progress: Progress | None, total: int | None) -> Ingestion:
-        """Return an ingestion with the library's embedder and splitter."""
-        splitter = recorded_splitter(run, self._embedder.get(), self._splitter)
+    def _open_ingestion(self, run: DocumentWriting, progress: Progress | None, total: int | None) -> Ingestion:
+        """Return an ingestion of `total` documents, None if unknown, with the library's embedder and splitter."""
+        splitter = open_recorded_splitter(run, self._embedder.get(), self._splitter)
         return Ingestion(run, self._embedder.get(), splitter, progress, total)
 
     @contextmanager
@@ -149,6 +157,7 @@ class PostgresWriter:
         """Publish a run at the end of the block; if the block fails, the next run publishes it."""
 
         def step(name: str) -> None:
+            """Report that a step of publishing begins."""
             if progress:
                 progress(IngestEvent("index", STEPS.index(name), len(STEPS) - 1, name))
 

@@ -34,31 +34,40 @@ class Pruning:
 def kept_places(
     answerable: Sequence[float], threshold: float, least: int = LEAST, ranks: Sequence[int] | None = None
 ) -> list[int]:
-    """Return the kept places, in order: the best-ranked ones and those at the threshold or above.
+    """Return the indices of the passages to keep, ascending: the best-ranked ones and those at the threshold or above.
 
-    All places are kept if none reaches the threshold.
+    All passages are kept if none reaches the threshold.
 
     Args:
-        answerable: Probability of an answer, by place.
-        threshold: Least probability.
-        least: How many of the best-ranked stay.
-        ranks: Rank of each place; None if the places are in the ranking's order.
+        answerable: Probability that a passage contains an answer, for each passage.
+        threshold: Least probability at which a passage is kept.
+        least: Number of best-ranked passages that are always kept.
+        ranks: Rank of each passage; None if the passages are in the ranking's order.
     """
-    reaching = {i for i, value in enumerate(answerable) if value >= threshold}
-    places = range(len(answerable))
-    best = sorted(places, key=lambda i: (i if ranks is None else ranks[i], i))[:least]
-    return sorted(reaching.union(best)) if reaching else list(places)
+    indices = range(len(answerable))
+    likely = {index for index in indices if answerable[index] >= threshold}
+    if not likely:
+        return list(indices)
+    by_rank = sorted(indices, key=lambda index: (index if ranks is None else ranks[index], index))
+    return sorted(likely.union(by_rank[:least]))
 
 
 def answerability(reader: ExtractiveReader, questions: Sequence[str], texts: Sequence[tuple[str, str]]) -> list[float]:
-    """Return, for each (title, text), the probability that it answers the question that it answers best."""
-    asked: list[Pair] = []
-    # Question by question: `values[i::n]` are then those of one text.
+    """Return, for each (title, text), the largest of its probabilities to answer one of the questions.
+
+    The reader reads each question with each text, all in one call.
+    """
+    pairs: list[Pair] = []
     for question in questions:
         for title, text in texts:
-            asked.append((question, title, text))
-    values = [reading.answerable for reading in reader.read(asked)]
-    return [max(values[i :: len(texts)]) for i in range(len(texts))]
+            pairs.append((question, title, text))
+    probabilities = iter([reading.answerable for reading in reader.read(pairs)])
+    by_text: list[list[float]] = [[] for _ in texts]
+    # In the order of the pairs: all texts with the first question, then all with the second.
+    for _ in questions:
+        for values in by_text:
+            values.append(next(probabilities))
+    return [max(values) for values in by_text]
 
 
 def prune(
@@ -68,14 +77,16 @@ def prune(
     threshold: float,
     least: int = LEAST,
 ) -> Pruning:
-    """Separate the candidates that are unlikely to contain an answer from the others.
+    """Separate the candidates that are unlikely to contain an answer (pruned) from the others (kept).
+
+    A pruned passage's `rank` is its position among the candidates, from 1.
 
     Args:
         reader: The reader that judges the passages.
         questions: The question and its parts; a passage is judged by the one that it answers best.
         candidates: In the order of the prompt; their ranks are those of the ranking from which they were chosen.
-        threshold: Least probability of an answer.
-        least: How many of the best-ranked stay whatever their probability.
+        threshold: Least probability of an answer at which a candidate is kept.
+        least: Number of best-ranked candidates that are kept whatever their probability.
 
     Raises:
         UsageError: There is no reader.
@@ -86,20 +97,21 @@ def prune(
             f"prune = {threshold:g} needs an extractive reader, and there is none",
             help="Use --extractive-reader default, or --prune 0.",
         )
-    values = answerability(reader, questions, [(c.passage.title, c.passage.text) for c in candidates])
-    kept = kept_places(values, threshold, least, [candidate.rank for candidate in candidates])
+    texts = [(candidate.passage.title, candidate.passage.text) for candidate in candidates]
+    probabilities = answerability(reader, questions, texts)
+    kept_indices = kept_places(probabilities, threshold, least, [candidate.rank for candidate in candidates])
     return Pruning(
-        kept=[candidates[i] for i in kept],
+        kept=[candidates[index] for index in kept_indices],
         pruned=[
             PrunedPassage(
                 passage_id=candidate.passage.id,
                 document_id=candidate.passage.document_id,
                 title=candidate.passage.title,
-                rank=i + 1,
-                answerable=values[i],
+                rank=index + 1,
+                answerable=probabilities[index],
                 tokens=candidate.passage.tokens,
             )
-            for i, candidate in enumerate(candidates)
-            if i not in kept
+            for index, candidate in enumerate(candidates)
+            if index not in kept_indices
         ],
     )
