@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from preflight_rag.ingest.splitting import SplitterName, check_splitter
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import CurrentIndex, Index
-from preflight_rag.library.search.hybrid import Rankings, copies_of, hybrid_search, whole
+from preflight_rag.library.search.hybrid import Rankings, copies_of, hybrid_search, require_all
 from preflight_rag.library.search.query import SearchQuery
 from preflight_rag.library.storage.recorded_embedder import RecordedEmbedder
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from preflight_rag.library.index.vocabulary import Vocabulary
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.state.retrieval import PassageTerms
+
+Result = TypeVar("Result")
 
 
 class Library(FolderCollection):
@@ -72,8 +74,8 @@ class Library(FolderCollection):
 
         Args:
             path: The folder.
-            embedder: An argument of `open_embedder`; None for the one that the library was made with, and the default
-                one for a new library.
+            embedder: A spec or object as `open_embedder` takes it; None for the embedder with which the library was
+                made, and the default one for a new library.
             create: Make the library if there is none.
             index: Kind of dense index (see `index/dense.py`), which the library remembers; a change rebuilds the index.
                 None for the library's own, `auto` in a new one.
@@ -148,22 +150,27 @@ class Library(FolderCollection):
         # Vectors of a model for one language say nothing of passages in another, so they cannot judge these alone.
         language = language_of(query.text) if self.embedder.multilingual else UNKNOWN
 
-        def searched(index: Index) -> Rankings:
+        def search_index(index: Index) -> Rankings:
+            """Return the rankings that an index gives."""
             return hybrid_search(self._store, index, query, vector, rows, language)
 
+        rankings = self._search_repaired(index, search_index)
+        return rankings if query.where is None else replace(rankings, note=self.filter_note(query.where))
+
+    def _search_repaired(self, index: Index, search: Callable[[Index], Result]) -> Result:
+        """Return the result of a search in an index; if the index turns out damaged, search the rebuilt one instead."""
         try:
-            found = searched(index)
+            return search(index)
         # A kind of `LibraryCorrupt` too, but a new index of a damaged database would not help.
         except DatabaseCorrupt:
             raise
         except LibraryCorrupt as error:
-            found = searched(self._index.after(error, index))
-        return found if query.where is None else replace(found, note=self.filter_note(query.where))
+            return search(self._index.replace_damaged(index, error))
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """Return the terms of passages in the order of `ids`; None if the index lacks those of one.
+        """Return the terms of passages in the order of `ids`; None if the index lacks the terms of one of them.
 
-        The index lacks them if an older version built it, or if a passage was stored since.
+        The index lacks them if an older version built it, or if the passage was stored since.
         """
         try:
             index = self._index.get()
@@ -171,14 +178,14 @@ class Library(FolderCollection):
             return None
         if index.terms is None:
             return None
-        # Mostly the passages are those of the search before, whose positions the index still knows: no query.
-        positions = None if index.places is None else index.places.lately(ids)
+        # Mostly these are the passages of the previous search, whose positions are cached: no query is needed.
+        positions = None if index.places is None else index.places.cached_positions(ids)
         if positions is None:
             rows = self._store.rows(ids)
-            found = index.standing([rows[name] for name in ids if name in rows])
-            if found is None or len(found) != len(ids):
+            stored_positions = index.positions_of_all([rows[id] for id in ids if id in rows])
+            if stored_positions is None or len(stored_positions) != len(ids):
                 return None
-            positions = found.tolist()
+            positions = stored_positions.tolist()
         return [index.terms.of(position) for position in positions]
 
     @property
@@ -207,16 +214,10 @@ class Library(FolderCollection):
         tree = parse(unicode_text(expression))
         if limit < 1:
             raise UsageError(f"limit={limit} is out of range", help="Use limit >= 1")
-        index = self._index.get()
-        try:
-            return self._matching(index, tree, limit)
-        except DatabaseCorrupt:
-            raise
-        except LibraryCorrupt as error:
-            return self._matching(self._index.after(error, index), tree, limit)
+        return self._search_repaired(self._index.get(), lambda index: self._match_documents(index, tree, limit))
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
-        """Return the ids of passages that contain one of the phrases, best first by BM25.
+        """Return the ids of up to `limit` passages that contain one of the phrases, best first by BM25.
 
         In an index of an older version, a passage with all words of a phrase counts too.
 
@@ -224,22 +225,26 @@ class Library(FolderCollection):
             LibraryEmpty: There is no passage to find.
         """
         tree = Operation("OR", tuple(SearchTerm(unicode_text(phrase), phrase=True) for phrase in phrases))
-        index = self._index.get()
 
-        def found(index: Index) -> list[str]:
-            rows, _ = index.lexical.match(tree, limit)
-            names = whole(self._store, rows, self._store.identities([row for row, _ in rows]))
-            return [names[row][0] for row, _ in rows]
+        def match_passages(index: Index) -> list[str]:
+            """Return the ids of the passages that match in an index."""
+            hits, _ = index.lexical.match(tree, limit)
+            return [passage_id for passage_id, _ in self._identities(hits)]
 
-        try:
-            return found(index)
-        except DatabaseCorrupt:
-            raise
-        except LibraryCorrupt as error:
-            return found(self._index.after(error, index))
+        return self._search_repaired(self._index.get(), match_passages)
+
+    def _identities(self, hits: Sequence[tuple[int, float]]) -> list[tuple[str, str]]:
+        """Return `(passage id, document id)` of each `(row, score)`.
+
+        Raises:
+            LibraryCorrupt: The database lacks one of the rows, so the index is not up to date.
+        """
+        rows = [row for row, _ in hits]
+        identities = require_all(self._store, rows, self._store.identities(rows))
+        return [identities[row] for row in rows]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, except copies: those whose text another passage within the filter has.
+        """Return the ids of the passages, except copies: those whose text other passages within the filter have.
 
         Raises:
             LibraryEmpty: There is no passage to find.
@@ -248,20 +253,19 @@ class Library(FolderCollection):
         # Most libraries have no copies; their index need not be opened for this.
         if not self._store.passage_copies():
             return list(ids)
-        found = self._store.rows(ids)
-        rows = None if where is None else self._filters.rows(where)
-        copies = copies_of(self._store, self._index.get(), rows)
-        hidden = dict(zip(found, copies.hidden(list(found.values())), strict=True))
-        return [name for name in ids if not hidden.get(name, False)]
+        row_by_id = self._store.rows(ids)
+        filtered_rows = None if where is None else self._filters.rows(where)
+        copies = copies_of(self._store, self._index.get(), filtered_rows)
+        is_copy = dict(zip(row_by_id, copies.hidden(list(row_by_id.values())), strict=True))
+        return [id for id in ids if not is_copy.get(id, False)]
 
-    def _matching(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
-        """Return up to `limit` documents that match an expression, and the number of matching passages."""
-        # A document may match with several passages, so more of these are read than documents are wanted.
+    def _match_documents(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:
+        """Return the ids of up to `limit` documents that match an expression, and the number of matching passages."""
+        # A document may match with several passages, so more passages are read than documents are wanted.
         depth = 4 * limit
         while True:
-            rows, hits = index.lexical.match(tree, depth)
-            names = whole(self._store, rows, self._store.identities([row for row, _ in rows]))
-            found = list(dict.fromkeys(names[row][1] for row, _ in rows))
-            if len(found) >= limit or depth >= hits:
-                return found[:limit], hits
+            hits, passage_count = index.lexical.match(tree, depth)
+            document_ids = list(dict.fromkeys(document_id for _, document_id in self._identities(hits)))
+            if len(document_ids) >= limit or depth >= passage_count:
+                return document_ids[:limit], passage_count
             depth *= 4

@@ -97,8 +97,8 @@ def open_library(
 
     Args:
         place: Its folder, or the address of its database.
-        embedder: An argument of `open_embedder`; None for the one that the library was made with, and the default one
-            for a new library.
+        embedder: A spec or object as `open_embedder` takes it; None for the embedder with which the library was made,
+            and the default one for a new library.
         create: Make the library if there is none.
         splitter: How documents are split, which the library remembers; None for its own.
         lock_seconds: How long to wait for another writer; None for the usual time.

@@ -22,7 +22,7 @@ from preflight_rag.library.found import (
     find_stored_documents,
     read_passages,
 )
-from preflight_rag.library.index.building import build_index, remove_others
+from preflight_rag.library.index.building import build_index, remove_other_generations
 from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
@@ -315,7 +315,7 @@ class Writer:
             self._build(progress, may_extend=True)
             return
         # A previous run that was killed right after swapping in its index has not removed anything yet.
-        remove_others(self._root, index.manifest.folder)
+        remove_other_generations(self._root, index.manifest.folder)
         self._store.purge(index.manifest.generation)
 
     def _build(self, progress: Progress | None = None, *, may_extend: bool = False) -> None:

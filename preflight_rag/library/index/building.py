@@ -24,7 +24,7 @@ from preflight_rag.library.index.generations import (
     ROWS,
     Index,
     Manifest,
-    entry_of,
+    file_entry,
     open_index,
     read_manifest,
 )
@@ -74,10 +74,10 @@ def build_index(
     import numpy as np
 
     generation = store.generation()
-    # The random part: a rebuild of one generation must not write into the folder that is in use.
+    # With a random part: a rebuild of the same generation must not write into the folder that is in use.
     folder = root / f"{generation:08d}-{secrets.token_hex(4)}"
-    scratch = root / f".{folder.name}.json"
-    with _whole_or_nothing(root, folder, scratch):
+    temporary_manifest = root / f".{folder.name}.json"
+    with _remove_files_on_failure(root, folder, temporary_manifest):
         root.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)  # its files contain text of the documents, as the database does
         (folder / LEXICAL).mkdir()
@@ -86,53 +86,54 @@ def build_index(
         step(DENSE)
         vectors = store.passage_vectors(dimension)
         np.save(folder / ROWS, vectors.rows, allow_pickle=False)
-        # Opening it compares all checksums: damage must not be copied into the next index.
-        before = _index_before(root) if may_extend else None
-        if before is not None and can_grow(before, store, vectors, kind=kind, flat_limit=flat_limit):
-            dense, built = grow(before, root / before.manifest.folder, folder, store, vectors, step)
+        # Opening the previous index compares all checksums: damage must not be copied into the next index.
+        previous = _open_previous_index(root) if may_extend else None
+        if previous is not None and can_grow(previous, store, vectors, kind=kind, flat_limit=flat_limit):
+            dense, built = grow(previous, root / previous.manifest.folder, folder, store, vectors, step)
         else:
-            before, built = None, len(vectors)
+            previous, built = None, len(vectors)
             dense = write_dense(folder / DENSE, vectors, kind=kind, flat_limit=flat_limit)
-            _write_others(root, folder, store, step)
+            _write_other_files(root, folder, store, step)
         step(MANIFEST)
-        _write_contents(root, folder, store, before)
-        files, settings = _flushed(folder), dense.settings
+        _write_contents(root, folder, store, previous)
+        files, settings = _flush_files(folder), dense.settings
         manifest = Manifest(
             folder.name, generation, len(vectors), dense.factory, files, kind, settings, dense.note, built
         )
-        Index(root, manifest)  # FAISS does not report that closing a file failed, as on a full disk
-        scratch.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
+        # Opening the index checks it: FAISS does not report that closing a file failed, as on a full disk.
+        Index(root, manifest)
+        temporary_manifest.write_text(json.dumps(asdict(manifest), indent=2), encoding="utf-8")
         # Whatever a power failure leaves, a manifest names only files that are on the disk: they are flushed above, the
         # manifest's content here, and its name last.
-        _sync(scratch)
-        os.replace(scratch, root / MANIFEST)
+        _flush_to_disk(temporary_manifest)
+        os.replace(temporary_manifest, root / MANIFEST)
     # Outside of the block: the new index is in use now, and an error must not remove its folder.
-    _sync(root)
-    remove_others(root, folder.name)
+    _flush_to_disk(root)
+    remove_other_generations(root, folder.name)
     return manifest
 
 
-def _write_others(root: Path, folder: Path, store: Store, step: Callable[[str], None]) -> None:
-    """Write all files of the index except the dense index."""
+def _write_other_files(root: Path, folder: Path, store: Store, step: Callable[[str], None]) -> None:
+    """Write all files of an index except the dense index; reuse the terms of unchanged passages in the current one."""
     step(LEXICAL)
     write_lexical(folder / LEXICAL, store.texts())
     step(WORDS)
     write_vocabulary(folder / WORDS, texts_by_document(store))
     step(TERMS)
-    write_terms(folder / TERMS, store.texts(), _terms_before(root))
+    write_terms(folder / TERMS, store.texts(), _read_previous_terms(root))
     write_places(folder / PLACES, store.places())
 
 
-def _index_before(root: Path) -> Index | None:
-    """Return the index that is to be replaced, or None if it is damaged."""
+def _open_previous_index(root: Path) -> Index | None:
+    """Return the index that is to be replaced, or None if there is none, or it is damaged."""
     try:
         return open_index(root)
     except LibraryError:
         return None
 
 
-def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
-    """Return rows and terms of the index that is to be replaced, or None if it is damaged."""
+def _read_previous_terms(root: Path) -> tuple[np.ndarray, TermIndex] | None:
+    """Return the rows and terms of the index that is to be replaced, or None if they are missing or damaged."""
     import numpy as np
 
     try:
@@ -141,8 +142,9 @@ def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
             return None
         folder = root / manifest.folder
         for name, entry in manifest.files.items():
-            # Only these: terms can be copied from an index of which another part is damaged.
-            if (name == ROWS or name.startswith(f"{TERMS}/")) and entry_of(folder / name) != entry:
+            # Only these files: terms can be copied from an index of which another part is damaged.
+            is_needed = name == ROWS or name.startswith(f"{TERMS}/")
+            if is_needed and file_entry(folder / name) != entry:
                 return None
         terms, rows = open_terms(folder / TERMS), np.load(folder / ROWS, allow_pickle=False)
         return None if terms is None or len(terms) != len(rows) else (rows, terms)
@@ -151,18 +153,18 @@ def _terms_before(root: Path) -> tuple[np.ndarray, TermIndex] | None:
 
 
 @contextmanager
-def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]:
-    """Remove the partial files of a failed build, and raise its cause as a one-line error.
-
-    tantivy's panics are not `Exception`s. If memory ran out, the error must not request more of it.
+def _remove_files_on_failure(root: Path, folder: Path, temporary_manifest: Path) -> Iterator[None]:
+    """Remove a build's `folder` and `temporary_manifest` if the block fails, and raise a one-line error.
 
     Raises:
-        LibraryError: Disk space, memory or file handles did not suffice.
+        LibraryError: Disk space, memory or file handles did not suffice, or a file cannot be read back; any other error
+            is raised as it is.
     """
     try:
         yield
+    # Not only `Exception`: tantivy's panics are none. If memory ran out, what follows must not request more of it.
     except BaseException as error:
-        for path in (folder, scratch):
+        for path in (folder, temporary_manifest):
             with suppress(OSError):
                 shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
         reason, help = lacking(error), system_help(error)
@@ -176,34 +178,37 @@ def _whole_or_nothing(root: Path, folder: Path, scratch: Path) -> Iterator[None]
         ) from error
 
 
-def _write_contents(root: Path, folder: Path, store: Store, before: Index | None) -> None:
-    """Write an index's settings and list of documents, so that documents which a database loses can be named."""
+def _write_contents(root: Path, folder: Path, store: Store, previous: Index | None) -> None:
+    """Write an index's settings and list of documents, so that documents which a database loses can be named.
+
+    If the index extends the `previous` one, that one's list is copied, and only newer documents are added.
+    """
     settings = {key: store.meta(key) for key in ("embedder", "splitter", "index")}
     with (folder / CONTENTS).open("w", encoding="utf-8") as file:
         file.write(json.dumps(settings) + "\n")
-        if before is not None:
-            with (root / before.manifest.folder / CONTENTS).open(encoding="utf-8") as old:
-                # The settings. The documents below them are as they were, since otherwise the index would not grow.
+        if previous is not None:
+            with (root / previous.manifest.folder / CONTENTS).open(encoding="utf-8") as old:
+                # Skip the settings. The listed documents are unchanged, since otherwise the index is not extended.
                 old.readline()
                 shutil.copyfileobj(old, file)
-        for document in store.contents(before.manifest.generation if before else 0):
+        for document in store.contents(previous.manifest.generation if previous else 0):
             file.write(json.dumps(document) + "\n")
 
 
-def _flushed(folder: Path) -> dict[str, dict[str, Any]]:
-    """Flush a folder's files to disk, and return their sizes and checksums."""
+def _flush_files(folder: Path) -> dict[str, dict[str, Any]]:
+    """Flush a folder's files to disk, and return their entries for the manifest by path; lock files have none."""
     entries = {}
     for path in sorted(folder.rglob("*")):
-        _sync(path)
+        _flush_to_disk(path)
         # Lock files hold nothing, and tantivy creates those that are missing when it opens the index.
         if path.is_file() and not path.name.endswith(".lock"):
-            entries[path.relative_to(folder).as_posix()] = entry_of(path)
-    _sync(folder)
+            entries[path.relative_to(folder).as_posix()] = file_entry(path)
+    _flush_to_disk(folder)
     return entries
 
 
-def _sync(path: Path) -> None:
-    """Flush a file to disk, or a folder if the platform can."""
+def _flush_to_disk(path: Path) -> None:
+    """Flush a file or a folder to disk; a folder on Windows, which cannot do that, is left alone."""
     if path.is_dir() and os.name == "nt":
         return
     # Windows flushes only files that are open for writing, and Linux lets no folder be opened so.
@@ -214,8 +219,11 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def remove_others(root: Path, keep: str) -> None:
-    """Remove other generations and the remains of killed builds; files that are open may stay until next time."""
+def remove_other_generations(root: Path, keep: str) -> None:
+    """Remove all generations except the folder `keep`, and what killed builds left behind.
+
+    Files that cannot be removed, such as open ones on Windows, stay until the next call.
+    """
     for path in root.iterdir():
         if path.is_dir() and path.name != keep:
             shutil.rmtree(path, ignore_errors=True)

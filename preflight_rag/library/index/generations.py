@@ -49,10 +49,13 @@ if TYPE_CHECKING:
 FOLDER = "index"
 MANIFEST = "manifest.json"
 DENSE, ROWS, LEXICAL, CONTENTS = "dense.faiss", "rows.npy", "lexical", "documents.jsonl"
+"""Names of files and folders in a generation's folder; `CONTENTS` lists the documents from which it was built."""
 PURGE = "purge"
 STEPS = (DENSE, LEXICAL, WORDS, TERMS, MANIFEST, PURGE)
-CHECKED = "checked.json"
-ALWAYS_CHECKED = 256_000_000
+"""Names of the steps of a build, in order, as its progress is reported."""
+CHECK_RECORD = "checked.json"
+"""Name of the file that records of which files the checksums have been compared."""
+ALWAYS_CHECKED_BYTES = 256_000_000
 """Size in bytes up to which an index is checked by its checksums whenever it is opened, in about 0.2 s. Of a larger
 one, a file is read again only if its inode, size or times differ from those at the last check."""
 # A guess: most disks deliver no faster to more readers.
@@ -60,6 +63,7 @@ READERS = 2
 """Threads that read a large index for its checksums."""
 
 Stamp = tuple[int, int, int]
+"""Inode, time of the last change in nanoseconds, and size of a manifest's file."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +97,11 @@ class Index:
     """Both indices of one generation, open for search; parts that only newer versions build may be None.
 
     Attributes:
-        whole_at: The state of the database (`Store.state`) at which it held all passages of the index; None if that was
-            not checked, or is not so.
+        complete_at_state: The state of the database (`Store.state`) in which it was seen to hold all passages of the
+            index; None if it was not checked, or lacks some.
+
+    Raises:
+        LibraryCorrupt: A file is missing or damaged, or the files do not hold the same passages.
     """
 
     def __init__(self, root: Path, manifest: Manifest) -> None:
@@ -108,7 +115,7 @@ class Index:
         self.lexical = LexicalIndex(folder / LEXICAL)
         self.vocabulary = Vocabulary(folder / WORDS) if WORDS in manifest.files else None
         self.rows = open_array(folder, ROWS.removesuffix(".npy"))
-        self.whole_at: tuple[int, ...] | None = None
+        self.complete_at_state: tuple[int, ...] | None = None
         self.terms, self.places = open_terms(folder / TERMS), open_places(folder / PLACES)
         sizes = {len(self.rows), len(self.dense), len(self.lexical), manifest.passages}
         sizes |= {len(part) for part in (self.terms, self.places) if part is not None}
@@ -116,29 +123,32 @@ class Index:
             raise LibraryCorrupt(f"The indices in {folder} do not hold the same passages")
 
     def positions(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions of those rows that are in this generation, shape (m,), ascending."""
+        """Return the positions in this index of those rows that it contains, shape (m,), ascending."""
         import numpy as np
 
         return np.flatnonzero(np.isin(self.rows, rows))
 
-    def standing(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
-        """Return the position of each row, shape (m,); None if this generation lacks one of them."""
+    def positions_of_all(self, rows: Sequence[int] | np.ndarray) -> np.ndarray | None:
+        """Return the position of each row in this index, in the order of `rows`, shape (n,); None if one is missing."""
         import numpy as np
 
         wanted = np.asarray(rows, dtype=np.int64)
         if not len(self.rows):
             return None if len(wanted) else wanted
-        found = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
-        return found if (self.rows[found] == wanted).all() else None
+        # The index's rows are ascending. `clip`: a row above the last one would get a position behind the end.
+        positions = np.searchsorted(self.rows, wanted).clip(max=len(self.rows) - 1)
+        has_all = (self.rows[positions] == wanted).all()
+        return positions if has_all else None
 
     def search_dense(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
         """Return rows and inner products of the `n` nearest passages, only of the positions `among` if given."""
-        found = self.dense.ranked(vector, n, among=among)
-        return ScoredRanking(self.rows[found.keys], found.scores)
+        nearest = self.dense.ranked(vector, n, among=among)
+        return ScoredRanking(self.rows[nearest.keys], nearest.scores)
 
     def search_lexical(self, query: str, n: int, *, among: np.ndarray | None = None) -> ScoredRanking:
         """Return rows and BM25 of the `n` best passages, only of the positions `among` if given."""
-        return self.lexical.ranked(query, n, among=None if among is None else self.rows[among])
+        rows = None if among is None else self.rows[among]
+        return self.lexical.ranked(query, n, among=rows)
 
 
 def manifest_stamp(root: Path) -> Stamp | None:
@@ -152,16 +162,17 @@ def manifest_stamp(root: Path) -> Stamp | None:
 
 
 def read_manifest(root: Path) -> Manifest | None:
-    """Return the manifest, or None if there is none.
+    """Return the manifest in an index folder, or None if there is none.
 
     Raises:
         LibraryCorrupt: It cannot be read.
     """
     try:
         manifest = Manifest(**json.loads((root / MANIFEST).read_text(encoding="utf-8")))
+        # A forged manifest must not lead to a folder elsewhere, such as "../..".
         if Path(manifest.folder).name != manifest.folder:
             raise ValueError("the folder of a generation lies beside its manifest")
-        # In the form of `entry_of`, with which entries are compared as a whole.
+        # With no other keys than `file_entry` returns, as whole entries are compared.
         files = {name: {"size": entry["size"], "sha256": entry["sha256"]} for name, entry in manifest.files.items()}
         return replace(manifest, files=files)
     except FileNotFoundError:
@@ -185,18 +196,22 @@ def open_index(root: Path) -> Index | None:
         try:
             return Index(root, manifest)
         except LibraryCorrupt:
+            # With another manifest by now, the files were not damaged but deleted after a newer index was swapped in.
             if read_manifest(root) == manifest:
                 raise
 
 
 def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return settings and documents from which the current index was built; both empty if an older version built it."""
+    """Return the settings and the list of documents from which the current index was built.
+
+    Both are empty if there is no index, if an older version built it, or if the list is damaged.
+    """
     try:
         manifest = read_manifest(root)
         if manifest is None or CONTENTS not in manifest.files:
             return {}, []
         path = root / manifest.folder / CONTENTS
-        if entry_of(path) != manifest.files[CONTENTS]:
+        if file_entry(path) != manifest.files[CONTENTS]:
             return {}, []
         settings, *documents = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         return settings, documents
@@ -205,9 +220,10 @@ def read_contents(root: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def _check_files(root: Path, manifest: Manifest) -> None:
-    """Compare the files with the manifest's checksums before anything is read from them.
+    """Compare the files with the manifest's sizes and checksums, before an index is opened from them.
 
-    A damaged file that still opens would give wrong answers silently, so opening it is not check enough.
+    A damaged file that still opens would give wrong answers silently, so opening it is not enough of a check. A large
+    index whose files have not changed since their last check is not read again.
 
     Raises:
         LibraryCorrupt: A file is missing or differs from what was written.
@@ -218,61 +234,61 @@ def _check_files(root: Path, manifest: Manifest) -> None:
         if not (folder / name).is_file() or (folder / name).stat().st_size != entry["size"]:
             raise LibraryCorrupt(f"The index file {folder / name} is missing or cut off")
     # Before the files are read: one that is written meanwhile has another stamp afterwards, and is read again.
-    stamps = {name: _stamp(folder / name) for name in manifest.files}
-    is_large = sum(entry["size"] for entry in manifest.files.values()) > ALWAYS_CHECKED
-    if is_large and _checked_before(root) == {"folder": manifest.folder, "files": stamps}:
+    stamps = {name: _file_stamp(folder / name) for name in manifest.files}
+    is_large = sum(entry["size"] for entry in manifest.files.values()) > ALWAYS_CHECKED_BYTES
+    check_record = {"folder": manifest.folder, "files": stamps}
+    if is_large and _read_check_record(root) == check_record:
         return
     # The largest first, so that no thread is left alone with it at the end; hashlib releases the interpreter's lock.
     names = sorted(manifest.files, key=lambda name: -int(manifest.files[name]["size"]))
-    with ThreadPoolExecutor(READERS) if is_large else nullcontext() as readers:
-        sums = (readers.map if readers else map)(lambda name: entry_of(folder / name)["sha256"], names)
-        for name, found in zip(names, sums, strict=True):
-            if found != manifest.files[name]["sha256"]:
+    with ThreadPoolExecutor(READERS) if is_large else nullcontext() as threads:
+        map_names = threads.map if threads else map
+        checksums = map_names(lambda name: file_entry(folder / name)["sha256"], names)
+        for name, checksum in zip(names, checksums, strict=True):
+            if checksum != manifest.files[name]["sha256"]:
                 raise LibraryCorrupt(f"The index file {folder / name} fails its checksum")
     if is_large:
         with suppress(OSError):  # the folder cannot be written: the files are read whole again next time
-            # Several processes may check at once; what a killed one leaves, `remove_others` deletes by its dot.
-            scratch = root / f".{CHECKED}.{secrets.token_hex(4)}.json"
-            scratch.write_text(json.dumps({"folder": manifest.folder, "files": stamps}), encoding="utf-8")
-            os.replace(scratch, root / CHECKED)
+            # Several processes may check at once. If one is killed here, `remove_other_generations` deletes its file.
+            temporary = root / f".{CHECK_RECORD}.{secrets.token_hex(4)}.json"
+            temporary.write_text(json.dumps(check_record), encoding="utf-8")
+            os.replace(temporary, root / CHECK_RECORD)
 
 
-def _stamp(path: Path) -> list[int]:
-    """Return numbers that change when a file is written or replaced."""
+def _file_stamp(path: Path) -> list[int]:
+    """Return a file's inode, size and times, of which one changes when the file is written or replaced."""
     stat = path.stat()
     return [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
-def _checked_before(root: Path) -> object:
-    """Return the record of the files whose checksums `_check_files` has compared.
-
-    None if there is no record, or it is damaged.
-    """
+def _read_check_record(root: Path) -> object:
+    """Return the record of `_check_files`' last check of a large index; None if there is none, or it is damaged."""
     try:
-        return json.loads((root / CHECKED).read_text(encoding="utf-8"))
+        return json.loads((root / CHECK_RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
 
 
 def index_problems(root: Path) -> list[str]:
-    """Return the problems of the index files, one line each; reads the files whole."""
+    """Return which index files are missing or damaged, one line each; every file is read whole."""
     try:
         manifest = read_manifest(root)
     except LibraryCorrupt as error:
         return [str(error)]
     if manifest is None:
         return []
-    folder, found = root / manifest.folder, []
+    folder = root / manifest.folder
+    problems = []
     for name, entry in manifest.files.items():
         if not (folder / name).is_file():
-            found.append(f"index file {name} is missing")
-        elif entry_of(folder / name) != entry:
-            found.append(f"index file {name} fails its checksum")
-    return found
+            problems.append(f"index file {name} is missing")
+        elif file_entry(folder / name) != entry:
+            problems.append(f"index file {name} fails its checksum")
+    return problems
 
 
-def entry_of(path: Path) -> dict[str, Any]:
-    """Return a file as the manifest lists it: its size and its SHA-256."""
+def file_entry(path: Path) -> dict[str, Any]:
+    """Return a file's entry in a manifest: its size in bytes and its SHA-256."""
     with path.open("rb") as file:
         return {"size": path.stat().st_size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
 
@@ -288,7 +304,7 @@ class CurrentIndex:
 
     def __init__(self, store: Store, root: Path, rebuild: Callable[[], None]) -> None:
         self._store, self._root, self._rebuild = store, root, rebuild
-        # Reentrant, because `after` calls `get`. One thread rebuilds under it, and the others wait.
+        # Reentrant, because `replace_damaged` calls `get`. One thread rebuilds under it, and the others wait.
         self._lock = threading.RLock()
         self._index: Index | None = None
         self._stamp: Stamp | None = None
@@ -305,29 +321,38 @@ class CurrentIndex:
             # Read before the index is opened: if another one is swapped in meanwhile, the next call opens that one.
             stamp = manifest_stamp(self._root)
             if self._index is None or stamp is None or stamp != self._stamp:
-                damage = None
-                try:
-                    index = open_index(self._root)
-                except LibraryCorrupt as error:
-                    index, damage = None, error
-                if index is not None and index.manifest.generation > self._store.generation():
-                    index, damage = (
-                        None,
-                        DatabaseCorrupt(f"{self._store.path} is older than its index: writes are lost"),
-                    )
-                if (index is None or not len(index.rows)) and self._store.count_passages():
-                    self._repair(damage)
-                    index, stamp = open_index(self._root), manifest_stamp(self._root)
-                self._index, self._stamp = index, stamp
+                self._index, self._stamp = self._open_or_rebuild(stamp)
             if self._index is None or not len(self._index.rows):
                 raise LibraryEmpty(f"The library at {self._root.parent} is empty", help="Run: preflight ingest PATH")
             return self._index
 
-    def after(self, damage: LibraryCorrupt, searched: Index) -> Index:
-        """Return the index to use after `searched` turned out damaged: rebuilt, unless it was replaced in the meantime.
+    def _open_or_rebuild(self, stamp: Stamp | None) -> tuple[Index | None, Stamp | None]:
+        """Open the index on disk, or build a new one if it is missing, damaged, empty, or newer than the database.
 
-        The files of a replaced index are deleted, so a search that had begun with it fails, too; by then another thread
-        may have opened the new one.
+        Args:
+            stamp: The manifest's stamp, read before this call.
+
+        Returns:
+            The index, and the stamp of its manifest. The index is None or empty only if there are no passages.
+        """
+        index, damage = None, None
+        try:
+            index = open_index(self._root)
+        except LibraryCorrupt as error:
+            damage = error
+        if index is not None and index.manifest.generation > self._store.generation():
+            index = None
+            damage = DatabaseCorrupt(f"{self._store.path} is older than its index: writes are lost")
+        if (index is None or not len(index.rows)) and self._store.count_passages():
+            self._repair(damage)
+            return open_index(self._root), manifest_stamp(self._root)
+        return index, stamp
+
+    def replace_damaged(self, searched: Index, damage: LibraryCorrupt) -> Index:
+        """Return the index to use instead of `searched`, in which a search found a damage.
+
+        It is rebuilt, unless `searched` was replaced in the meantime: the files of a replaced index are deleted, so a
+        search that had begun with it fails, too; by then another thread may have opened the new one.
         """
         with self._lock:
             if searched is self._index and manifest_stamp(self._root) == self._stamp:
@@ -335,11 +360,11 @@ class CurrentIndex:
             return self.get()
 
     def notes(self) -> list[str]:
-        """Return notes: that the index was rebuilt, and how many documents it does not contain yet."""
+        """Return notes for the user: why the index was rebuilt, and how many documents it does not contain yet."""
         notes = list(self._repairs)
         with self._lock:
-            known = self._index.manifest.generation if self._index else None
-        if known is not None and (waiting := self._store.pending(known)):
+            generation = self._index.manifest.generation if self._index else None
+        if generation is not None and (waiting := self._store.pending(generation)):
             notes.append(f"Documents that wait for the next ingest to bring them into the index: {waiting}")
         return notes
 
@@ -349,7 +374,11 @@ class CurrentIndex:
             self._index = None
 
     def _repair(self, damage: LibraryCorrupt | None) -> None:
-        """Rebuild the index, and remember the damage for `notes`."""
+        """Rebuild the index, and record the reason for `notes`: the damage, or None if there was no index.
+
+        Raises:
+            LibraryError: The index cannot be built; the error names the damage, too.
+        """
         reason = damage.message if damage else "There was no index yet"
         try:
             self._rebuild()

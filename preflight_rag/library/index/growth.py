@@ -31,32 +31,42 @@ MOST_GROWTH = 1.25
 """Most passages, as a multiple of those at the last full build, to which an index grows; a guess."""
 
 
-def can_grow(before: Index, store: Store, vectors: StoredVectors, *, kind: IndexKind, flat_limit: int) -> bool:
-    """Return whether all new passages can be appended to an index.
+def can_grow(previous: Index, store: Store, vectors: StoredVectors, *, kind: IndexKind, flat_limit: int) -> bool:
+    """Return whether a new index can be made by appending new passages to the previous one.
 
-    Indices smaller than `flat_limit` are built anew: that takes seconds.
+    It cannot if a passage in the index was changed or deleted, if the index is of another kind or an older version, or
+    if it grew too much since it was built whole. An index of up to `flat_limit` passages is not extended either:
+    building it anew takes seconds.
     """
-    manifest, count = before.manifest, len(before.rows)
-    has_parts = before.terms is not None and before.places is not None and before.vocabulary is not None
+    manifest, count = previous.manifest, len(previous.rows)
+    has_parts = previous.terms is not None and previous.places is not None and previous.vocabulary is not None
     # A note says that there were too few vectors for the requested kind; by now there may be enough.
-    is_alike = manifest.kind == kind and not manifest.note and before.lexical.is_current and has_parts
-    if not is_alike or not flat_limit < count < len(vectors) <= MOST_GROWTH * manifest.built:
+    is_same_kind = manifest.kind == kind and not manifest.note
+    if not (is_same_kind and previous.lexical.is_current and has_parts):
+        return False
+    if not flat_limit < count < len(vectors) <= MOST_GROWTH * manifest.built:
         return False
     # A database that has lost writes may have given their rows to other passages since.
-    if manifest.generation < store.lost_until() or not (vectors.rows[:count] == before.rows).all():
+    may_reuse_rows = manifest.generation < store.lost_until()
+    if may_reuse_rows or not (vectors.rows[:count] == previous.rows).all():
         return False
-    # Titles are in the index, too, and a new one changes the document but none of its rows.
-    return not store.is_changed(manifest.generation, int(before.rows[-1]))
+    # Titles are in the index, too, and a new title changes the document but none of its rows.
+    return not store.is_changed(manifest.generation, int(previous.rows[-1]))
 
 
 def grow(
-    before: Index, old: Path, folder: Path, store: Store, vectors: StoredVectors, step: Callable[[str], None]
+    previous: Index,
+    previous_folder: Path,
+    folder: Path,
+    store: Store,
+    vectors: StoredVectors,
+    step: Callable[[str], None],
 ) -> tuple[DenseKind, int]:
     """Write a new index: the content of an index for which `can_grow` is true, and the passages added since.
 
     Args:
-        before: The index.
-        old: The index's folder.
+        previous: The index to extend.
+        previous_folder: Its folder.
         folder: The new folder; its subfolders exist and are empty.
         store: The database with the passages.
         vectors: The vectors of all passages.
@@ -65,14 +75,14 @@ def grow(
     Returns:
         The kind of the dense index, and the number of passages at its last complete build.
     """
-    count, last = len(before.rows), int(before.rows[-1])
-    grow_dense(old / DENSE, folder / DENSE, vectors, count)
+    count, last = len(previous.rows), int(previous.rows[-1])
+    grow_dense(previous_folder / DENSE, folder / DENSE, vectors, count)
     step(LEXICAL)
-    grow_lexical(old / LEXICAL, folder / LEXICAL, store.texts(last))
+    grow_lexical(previous_folder / LEXICAL, folder / LEXICAL, store.texts(last))
     step(WORDS)
-    grow_vocabulary(old / WORDS, folder / WORDS, texts_by_document(store, last))
+    grow_vocabulary(previous_folder / WORDS, folder / WORDS, texts_by_document(store, last))
     step(TERMS)
-    if before.terms is not None:
-        grow_terms(before.terms, folder / TERMS, store.texts(last))
-    grow_places(old / PLACES, folder / PLACES, store.places(last))
-    return DenseKind(before.manifest.dense, before.manifest.settings), before.manifest.built
+    if previous.terms is not None:
+        grow_terms(previous.terms, folder / TERMS, store.texts(last))
+    grow_places(previous_folder / PLACES, folder / PLACES, store.places(last))
+    return DenseKind(previous.manifest.dense, previous.manifest.settings), previous.manifest.built

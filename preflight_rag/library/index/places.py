@@ -46,7 +46,7 @@ class PassagePlaces:
         self._document_of = open_array(folder, DOCUMENT_OF)
         self._tokens, self._starts = open_array(folder, TOKENS), open_array(folder, STARTS)
         self._is_retracted = open_array(folder, IS_RETRACTED)
-        self._lately: dict[str, int] = {}
+        self._position_by_id: dict[str, int] = {}
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -62,9 +62,9 @@ class PassagePlaces:
         numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
         named = self.names(positions)
         # A new dict in place of a cleared one, which another thread may be reading.
-        if len(self._lately) > REMEMBERED:
-            self._lately = {}
-        self._lately.update(zip([id for id, _ in named], positions.tolist(), strict=True))
+        if len(self._position_by_id) > REMEMBERED:
+            self._position_by_id = {}
+        self._position_by_id.update(zip([id for id, _ in named], positions.tolist(), strict=True))
         return [
             UnreadPassage(id=id, document_id=document, tokens=tokens, start=start, retracted=bool(retracted))
             for (id, document), tokens, start, retracted in zip(named, *numbers, strict=True)
@@ -79,9 +79,9 @@ class PassagePlaces:
         found: np.ndarray = self._is_retracted[positions] != 0
         return found
 
-    def lately(self, ids: Sequence[str]) -> list[int] | None:
+    def cached_positions(self, ids: Sequence[str]) -> list[int] | None:
         """Return the positions of passages that recent searches returned; None if one of them is not cached."""
-        known = self._lately
+        known = self._position_by_id
         found = [known[name] for name in ids if name in known]
         return found if len(found) == len(ids) else None
 

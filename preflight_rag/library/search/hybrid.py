@@ -236,7 +236,7 @@ def hybrid_search(
     names.check([dense.keys, lexical.keys, fused.keys])
     cosines = row_cosines(vector, stored_vectors(store, index, fused.keys))
     # An index of an older version has no places or terms; its candidates are read from the database.
-    unread, positions = None, index.standing(fused.keys)
+    unread, positions = None, index.positions_of_all(fused.keys)
     if index.places is not None and index.terms is not None and positions is not None:
         bm25 = np.full(len(fused), np.nan)
         bm25[lexical_rank > 0] = lexical.scores[lexical_rank[lexical_rank > 0] - 1]
@@ -306,21 +306,21 @@ class _Names:
         if index.places is not None and len(index.rows) <= COUNTED_UP_TO:
             # Read before the rows are counted: a write in between then has another state.
             state = store.state()
-            if index.whole_at == state:
+            if index.complete_at_state == state:
                 return
             is_same = index.manifest.generation == store.generation() and store.count_rows() == len(index.rows)
-            index.whole_at = state if is_same else None
+            index.complete_at_state = state if is_same else None
             if is_same:
                 return
         rows = sorted(set(chain.from_iterable(ranking.tolist() for ranking in rankings)))
         if self._index.places is None:
-            self._read = whole(self._store, rows, self._store.identities(rows))
+            self._read = require_all(self._store, rows, self._store.identities(rows))
         elif not self._store.holds(rows):
-            raise _lacking(self._store)
+            raise _missing_passages_error(self._store)
 
     def __call__(self, rows: Sequence[int]) -> list[tuple[str, str]]:
         """Return `(passage id, document id)` of rows that were checked."""
-        places, positions = self._index.places, self._index.standing(rows)
+        places, positions = self._index.places, self._index.positions_of_all(rows)
         if places is None or positions is None:
             return [self._read[row] for row in rows]
         return places.names(positions)
@@ -330,13 +330,13 @@ def stored_vectors(store: Store, index: Index, rows: np.ndarray) -> np.ndarray:
     """Return vectors (n, d) float32 of passages by row: the index's if these are exact, else the database's."""
     import numpy as np
 
-    if index.dense.is_exact and (positions := index.standing(rows)) is not None:
+    if index.dense.is_exact and (positions := index.positions_of_all(rows)) is not None:
         return index.dense.vectors(positions)
     if not len(rows):
         return np.empty((0, 0), np.float32)
     keys, vectors = store.row_vectors(rows.tolist())
     if len(keys) != len(rows):
-        raise _lacking(store)
+        raise _missing_passages_error(store)
     return vectors[np.searchsorted(keys, rows)]
 
 
@@ -351,18 +351,18 @@ def _cosines_of(
     return dict(dense.pairs()) | {row: float(vector @ each) for row, each in zip(missing.tolist(), stored, strict=True)}
 
 
-def whole(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
+def require_all(store: Store, wanted: Sized, found: dict[K, V]) -> dict[K, V]:
     """Return the passages found in the database if all of the wanted ones are there, so that no ranking lacks some.
 
     Raises:
         LibraryCorrupt: Some are missing: the index is not this database's, or was replaced during the search.
     """
     if len(found) != len(wanted):
-        raise _lacking(store)
+        raise _missing_passages_error(store)
     return found
 
 
-def _lacking(store: Store) -> LibraryCorrupt:
+def _missing_passages_error(store: Store) -> LibraryCorrupt:
     """Return the error for an index with passages that the database lacks."""
     return LibraryCorrupt(f"The index of {store.path.parent} points to passages that are not in the database")
 

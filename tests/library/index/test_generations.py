@@ -206,12 +206,12 @@ def test_damaged_files_never_answer(library, root, embedder, damage):
 
 
 def test_a_large_index_is_read_whole_once_and_again_when_a_file_changed(library, root, monkeypatch):
-    monkeypatch.setattr(generations, "ALWAYS_CHECKED", 0)
+    monkeypatch.setattr(generations, "ALWAYS_CHECKED_BYTES", 0)
     open_index(root)
-    noted = (root / generations.CHECKED).read_text(encoding="utf-8")
+    noted = (root / generations.CHECK_RECORD).read_text(encoding="utf-8")
     read = []
-    checksum = generations.entry_of
-    monkeypatch.setattr(generations, "entry_of", lambda path: (read.append(path.name), checksum(path))[1])
+    checksum = generations.file_entry
+    monkeypatch.setattr(generations, "file_entry", lambda path: (read.append(path.name), checksum(path))[1])
     open_index(root)
     assert not read
     rows = current(root) / ROWS
@@ -221,4 +221,4 @@ def test_a_large_index_is_read_whole_once_and_again_when_a_file_changed(library,
     with pytest.raises(LibraryCorrupt, match="fails its checksum"):
         open_index(root)
     assert read
-    assert (root / generations.CHECKED).read_text(encoding="utf-8") == noted
+    assert (root / generations.CHECK_RECORD).read_text(encoding="utf-8") == noted

@@ -70,7 +70,7 @@ def parts(library):
     words.close()
     settings, contents = read_contents(library._root)
     lexical = {question: index.lexical.search(question, 100) for question in QUESTIONS}
-    places = index.places.passages(index.standing(index.rows.tolist()))
+    places = index.places.passages(index.positions_of_all(index.rows.tolist()))
     made_of = index.terms.made_of.tolist()
     contents.sort(key=lambda each: each["id"])
     return index.rows.tolist(), known, terms, made_of, vocabulary, settings, contents, lexical, places

@@ -151,5 +151,5 @@ def test_the_manifest_knows_them(library):
     assert "terms/text.npy" in names
     assert ROWS in index.manifest.files
     assert len(index.terms) == len(index.rows)
-    assert index.standing(index.rows.tolist()).tolist() == list(range(len(index.rows)))
-    assert index.standing([int(index.rows[-1]) + 1]) is None
+    assert index.positions_of_all(index.rows.tolist()).tolist() == list(range(len(index.rows)))
+    assert index.positions_of_all([int(index.rows[-1]) + 1]) is None
