@@ -256,7 +256,7 @@ class Library(FolderCollection):
         row_by_id = self._store.rows(ids)
         filtered_rows = None if where is None else self._filters.rows(where)
         copies = copies_of(self._store, self._index.get(), filtered_rows)
-        is_copy = dict(zip(row_by_id, copies.hidden(list(row_by_id.values())), strict=True))
+        is_copy = dict(zip(row_by_id, copies.are_left_out(list(row_by_id.values())), strict=True))
         return [id for id in ids if not is_copy.get(id, False)]
 
     def _match_documents(self, index: Index, tree: Expression, limit: int) -> tuple[list[str], int]:

@@ -210,8 +210,8 @@ class PostgresLibrary(StoredCollection):
             return list(ids)
         found = self._store.rows(ids)
         copies = copies_of(self._store, linked, None if where is None else self._filters.rows(where))
-        hidden = dict(zip(found, copies.hidden(list(found.values())), strict=True))
-        return [name for name in ids if not hidden.get(name, False)]
+        is_copy = dict(zip(found, copies.are_left_out(list(found.values())), strict=True))
+        return [name for name in ids if not is_copy.get(name, False)]
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
         """Return, for each passage, the other documents with the same quote that are left out of searches.
