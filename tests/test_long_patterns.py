@@ -148,6 +148,8 @@ EXAMPLES = [
     ("conversation.counterparts._EDITION_FRAGMENT", "under the 2022 one", "under the new one", "fullmatch"),
     ("conversation.follow_ups._CAPITALISED_COMMON_NOUN", "School", "Seagull", "fullmatch"),
     ("conversation.follow_ups._ASKS_HOLDER_AT_TIME", "And who was it in 2019", "And when was it in use", "fullmatch"),
+    ("conversation.follow_ups._PART_OF_DATE", "on 3 May 2023", "in 2023"),
+    ("conversation.follow_ups._PLACE_AND_TIME", "What were sales in Asia in 2023", "What were sales in 2023"),
     ("conversation.follow_ups._PAYING_GROUP", "students", "studios", "fullmatch"),
     ("conversation.follow_ups._OFFICE_ASKED_FOR", "Who is the head gardener", "Who is Ada Byron", "fullmatch"),
     ("conversation.follow_ups._ASKS_TROUBLE_WITH", "What was wrong with the organ", "What was the organ"),

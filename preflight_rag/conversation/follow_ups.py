@@ -321,6 +321,18 @@ _LABELLED_CELL = re.compile(r"(?:^|\| )(?P<label>[^|:]{2,60}): (?P<value>[^|]+?)
 _NOUN_PHRASE = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 
 
+_YEAR_ALONE = re.compile(r"(?:(?:in|for|during) )?(?:the year )?(?P<year>(?:19|20)\d\d)")
+_PART_OF_DATE = re.compile(
+    r"\b(?:19|20)\d\d[-/]\d|\b\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]+ (?:19|20)\d\d\b|[-/](?:19|20)\d\d"
+)
+_NAME_OF_PLACE = r"(?:the )?[A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30}){0,3}"
+_IN_PLACE = re.compile(rf"[Ii]n (?P<place>{_NAME_OF_PLACE})")
+_PLACE_AND_TIME = re.compile(
+    rf"\bin {_NAME_OF_PLACE}(?P<time> (?:in|for|during) (?:the )?(?:[a-z]{{1,20}} )?(?:19|20)\d\d)$"
+)
+"""A place with a year behind it at a question's end: "What were sales [in Europe in 2023]"."""
+
+
 def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = "") -> str:
     """Return the message as a question that can be understood without the questions before it.
 
@@ -1057,7 +1069,9 @@ def _replace_phrase(question: str, fragment: str) -> str:
     A fragment that begins with a preposition, "in children", goes to the end if it replaces nothing.
     """
     stem, fragment = question.rstrip(" ?.!"), fragment.rstrip(" ?.!")
-    if replaced := _replace_phrases_at_end(stem, fragment):
+    replaced = _replace_year(stem, fragment) or _replace_phrases_at_end(stem, fragment)
+    replaced = replaced or _replace_place_before_time(stem, fragment)
+    if replaced:
         return replaced
     indefinite_noun = _INDEFINITE_NOUN.search(stem)
     is_only_article = len(re.findall(r"\ban? ", stem, re.I)) == 1
@@ -1079,6 +1093,27 @@ def _replace_phrase(question: str, fragment: str) -> str:
     # "the Kindle" after "the Kobo"
     new_name = fragment.removeprefix("the ") if f" the {old_name}" in stem else fragment
     return f"{stem.replace(old_name, new_name, 1)}?" if new_name[:1].isupper() else ""
+
+
+def _replace_year(stem: str, fragment: str) -> str:
+    """Return the question with the year of a fragment, "in 2022", in place of its only year; "" if it has another form.
+
+    What the year belongs to stays: "in the first half of 2023" becomes "in the first half of 2022".
+    """
+    only_year = _YEAR_ALONE.fullmatch(fragment)
+    old_years = [match for match in YEAR.finditer(stem)]
+    # "in 2021-22" and "on 3 May 2023" are other times than a year's.
+    if only_year is None or len(old_years) != 1 or _PART_OF_DATE.search(stem):
+        return ""
+    return f"{stem[: old_years[0].start()]}{only_year['year']}{stem[old_years[0].end() :]}?"
+
+
+def _replace_place_before_time(stem: str, fragment: str) -> str:
+    """Return "sales in Asia in 2023?" for "in Asia" after "sales in Europe in 2023?"; "" for other questions."""
+    place = _IN_PLACE.fullmatch(fragment)
+    both = _PLACE_AND_TIME.search(stem)
+    is_place = place is not None and not _is_date_or_number(place["place"])
+    return f"{stem[: both.start()]}{fragment}{both['time']}?" if is_place and both else ""
 
 
 def _replace_phrases_at_end(stem: str, fragment: str) -> str:

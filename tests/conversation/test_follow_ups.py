@@ -435,3 +435,20 @@ def test_a_count_without_anything_else_keeps_the_question_before_it_for_the_next
         standalone(message, [asked[0], "How many copies did Holm print?"])
         == f"How many copies did Holm print? {message}"
     )
+
+
+@pytest.mark.parametrize(
+    ("question", "message", "expected"),
+    [
+        (
+            "How much was sold in the first half of 2023?",
+            "And the year before?",
+            "How much was sold in the first half of 2022?",
+        ),
+        ("What was the rent at the end of 2023?", "And in 2022?", "What was the rent at the end of 2022?"),
+        ("What was the price in May 2023?", "And 2021?", "What was the price in May 2021?"),
+        ("What were sales in Europe in 2023?", "And in Asia?", "What were sales in Asia in 2023?"),
+    ],
+)
+def test_a_year_or_a_place_takes_the_place_of_the_one_in_the_question(question, message, expected):
+    assert standalone(message, [question]) == expected
