@@ -107,52 +107,33 @@ _ASKS_ABOUT_OBJECT = re.compile(
     re.I,
 )
 """Words of a question about an object, and not about its price or its date: "why did it crack?"."""
+_SUITING_WORDS = [
+    (
+        r"prices?|costs?|rent(?:al)?|fee|charge|deposit|premium|rate|value|salary|budget|pay|wage",
+        r"pa(?:y|id|ys|yable)|due|r[io]se[ns]?|fall(?:s|en)?|fell|increas\w+|rais\w+|lower\w*|reduc\w+|chang\w+"
+        r"|go(?:ne)? up|went up|includ\w+|refund\w*|charg\w+|calculat\w+|agree\w*|set|negotiat\w+|review\w*"
+        r"|compare\w*|differ\w*|much|high|higher|apply|applies|fixed|than",
+    ),
+    (
+        r"date|time|deadline|start|beginning|end|duration|day|year",
+        r"chang\w+|mov\w+|postpon\w+|set|fix\w*|agree\w*|extend\w*|when|confirm\w*|announc\w+|decid\w+",
+    ),
+    (
+        r"condition|state|status|history|origin|purpose|cause|reason",
+        r"improv\w+|worsen\w*|deteriorat\w+|chang\w+|assess\w*|describ\w+|check\w*|known?|record\w*|matter",
+    ),
+    (
+        r"size|height|length|width|depth|weight|age|colou?r|name|shape|area|volume|capacity|location|position|address",
+        r"measur\w+|chang\w+|means?|pronounc\w+|chos\w+|choose|c[ao]me from|calculat\w+",
+    ),
+    (
+        r"report|review|description|account|list|inventory|survey|assessment|records?|photo(?:graph)?|picture|plan",
+        r"writ\w+|wrote|publish\w*|sa(?:y|ys|id)|mention\w*|contain\w*|sent|send|sign\w*|dated?|recommend\w*"
+        r"|read|pages?|conclu\w+|draft\w*|approv\w+|updat\w+|cover\w*|print\w*|author|made|taken|drawn|long|about|who",
+    ),
+]
 _WORDS_THAT_SUIT_NOUNS = [
-    (
-        re.compile(r"prices?|costs?|rent(?:al)?|fee|charge|deposit|premium|rate|value|salary|budget|pay|wage", re.I),
-        re.compile(
-            r"\b(?:pa(?:y|id|ys|yable)|due|r[io]se[ns]?|fall(?:s|en)?|fell|increas\w+|rais\w+|lower\w*|reduc\w+|chang\w+"
-            r"|go(?:ne)? up|went up|includ\w+|refund\w*|charg\w+|calculat\w+|agree\w*|set|negotiat\w+|review\w*"
-            r"|compare\w*|differ\w*|much|high|higher|apply|applies|fixed|than)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(r"date|time|deadline|start|beginning|end|duration|day|year", re.I),
-        re.compile(
-            r"\b(?:chang\w+|mov\w+|postpon\w+|set|fix\w*|agree\w*|extend\w*|when|confirm\w*|announc\w+|decid\w+)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(r"condition|state|status|history|origin|purpose|cause|reason", re.I),
-        re.compile(
-            r"\b(?:improv\w+|worsen\w*|deteriorat\w+|chang\w+|assess\w*|describ\w+|check\w*|known?|record\w*|matter)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(
-            r"size|height|length|width|depth|weight|age|colou?r|name|shape|area|volume|capacity|location|position|address",
-            re.I,
-        ),
-        re.compile(
-            r"\b(?:measur\w+|chang\w+|means?|pronounc\w+|chos\w+|choose|c[ao]me from|calculat\w+)\b",
-            re.I,
-        ),
-    ),
-    (
-        re.compile(
-            r"report|review|description|account|list|inventory|survey|assessment|records?|photo(?:graph)?|picture|plan",
-            re.I,
-        ),
-        re.compile(
-            r"\b(?:writ\w+|wrote|publish\w*|sa(?:y|ys|id)|mention\w*|contain\w*|sent|send|sign\w*|dated?|recommend\w*"
-            r"|read|pages?|conclu\w+|draft\w*|approv\w+|updat\w+|cover\w*|print\w*|author|made|taken|drawn|long"
-            r"|about|who)\b",
-            re.I,
-        ),
-    ),
+    (re.compile(nouns, re.I), re.compile(rf"\b(?:{suiting_words})\b", re.I)) for nouns, suiting_words in _SUITING_WORDS
 ]
 """`(nouns, words)`: nouns of which "it" means the owner ("the price of the boat"), unless a message has the words."""
 _ASKS_ABOUT_EVENT_OR_AMOUNT = re.compile(

@@ -69,7 +69,8 @@ _HOW_LARGE = re.compile(
     rf"{_NAME} {_BE} {_ABOUT}{_AMOUNT} (?:\w+ ){{1,2}}(?P<verb>long|high|tall|wide|deep|old|thick|heavy)\b"
 )
 _HOW_MANY = re.compile(
-    rf"{_NAME} (?P<verb>{'|'.join(_CONTAINING_VERBS)}) {_ABOUT}{_COUNT} (?P<rest>(?:[a-z-]+ ){{0,2}}[a-z]{{3,}}s)\b(?! of\b)"
+    rf"{_NAME} (?P<verb>{'|'.join(_CONTAINING_VERBS)}) {_ABOUT}{_COUNT}"
+    r" (?P<rest>(?:[a-z-]+ ){0,2}[a-z]{3,}s)\b(?! of\b)"
 )
 _HOW_MUCH = re.compile(rf"{_NAME} (?P<verb>costs?) {_ABOUT}{_AMOUNT}")
 _AMOUNTS_TO = re.compile(
@@ -112,7 +113,7 @@ _JUDGING_NOUN = re.compile(
     r"|predictor|priority|problem|question|reason|response|result|sign|source|step|success|surprise|target|threat|time|way"
     r"|winner|wonder)s?$"
 )
-"""A noun that judges a thing or tells its part in something: "a discovery made by chance" does not define penicillin."""
+"""A noun that judges a thing or tells its part in something: "a discovery made by chance" defines no thing."""
 _DEFINING_PHRASE = re.compile(
     r"(?:an?|the|one of(?: the| its)?) (?P<head>[^,;()]*?)"
     r"(?= (?:of|for|that|which|who|whose|in|on|at|with|to|by|from|where|when|and|or|between|among|used|made|\w{3,}ed)\b"
@@ -222,8 +223,8 @@ def candidates(
 ) -> list[Candidate]:
     """Return the questions that a document may answer, the best candidates first, each once.
 
-    Those of a form's fields come first; in other documents those made of sentences, of the card and of tables. Questions
-    that are too long, or contain markup, are left out.
+    A form's fields come first; in other documents sentences, the card and tables. Questions that are too long or have
+    markup are left out.
 
     Args:
         title: The document's title, "" if it has none.
@@ -256,7 +257,7 @@ def candidates(
 
 
 def is_answered(candidate: Candidate, answer: Answer) -> bool:
-    """Return whether an answer's first, verified quote is from the candidate's passages and contains the expected words.
+    """Return whether an answer's first quote is verified, from the candidate's passages, and has the expected words.
 
     A short answer must contain the expected words, or be contained in them. A quote of no more than the heading asked
     about is no answer.
@@ -315,19 +316,17 @@ def _questions_from_sentences(passages: Sequence[Passage]) -> dict[str, list[Can
     return by_rule
 
 
-def _question_from_match(
-    rule: str, match: re.Match[str], passage_id: str, lower_case_words: Set[str]
-) -> Candidate | None:
+def _question_from_match(rule: str, match: re.Match[str], passage_id: str, lower_case: Set[str]) -> Candidate | None:
     """Return the question that a rule makes of its match in a sentence; None if it can make none.
 
     Args:
-        rule: The rule's name.
-        match: Its match, with the groups "name" and "value".
+        rule: The name of the rule.
+        match: The match of its pattern, with the groups "name" and "value".
         passage_id: The passage with the sentence.
-        lower_case_words: The words that the document writes in lower case.
+        lower_case: The words that the document usually writes in lower case.
     """
     _, write_question = _RULES[rule]
-    name = _name_within_sentence(match["name"], lower_case_words)
+    name = _name_within_sentence(match["name"], lower_case)
     question = write_question(match, name)
     if not question:
         return None
@@ -366,7 +365,7 @@ def _name_within_sentence(name: str, lower_case_words: Set[str]) -> str:
 
 
 def _ask_when_done(match: re.Match[str], name: str) -> str:
-    """Return "When was NAME founded in Oslo?" for a matched sentence; "" where another clause stands before the date."""
+    """Return "When was NAME founded in Oslo?" for a matched sentence; "" if another clause stands before the date."""
     details = match["rest"] or ""
     if re.search(r"\b(?:and|that|which|by|but)\b", details):
         return ""
@@ -439,7 +438,7 @@ _RULES: dict[str, _Rule] = {
     "why": (_WHY, _ask_why),
     "what": (_WHAT, _ask_what_or_who),
 }
-"""Rules that make a question of a sentence: a pattern, and the function that writes the question for a match and a name.
+"""`(pattern, function)`: the function writes the question for the pattern's match in a sentence and for its subject.
 The first match counts, so that the general "What is …?" comes last.
 """
 
@@ -522,13 +521,10 @@ def _is_field_value(label: str, value: str) -> bool:
 
 
 def _questions_from_card(title: str, authors: Sequence[str], document_id: str, kind: str) -> Iterator[Candidate]:
-    """Yield the question for the authors of a paper, book or article; none for a mail, a form or an office file.
+    """Yield the question for the authors of a document with a title, whose first author is a person.
 
-    Args:
-        title: The document's title; "" yields nothing.
-        authors: Its authors; nothing is yielded if the first one is no person's name.
-        document_id: The document's id.
-        kind: The extension of its file, without the dot.
+    Nothing is yielded for mails (by `kind`, the file's extension), nor for a single author of an office file, which
+    names as author whoever saved it.
     """
     if not title or not authors or kind in _MAIL_EXTENSIONS or not _PERSON_NAME.fullmatch(authors[0]):
         return
@@ -540,7 +536,7 @@ def _questions_from_card(title: str, authors: Sequence[str], document_id: str, k
 
 
 def _questions_from_headings(title: str, passages: Sequence[Passage]) -> Iterator[Candidate]:
-    """Yield a question about each section whose heading names a topic; none for the title or "Materials and Methods"."""
+    """Yield a question about each section whose heading names a topic; none for the title or standard headings."""
     passages_by_heading: dict[str, set[str]] = {}
     for passage in passages:
         for heading, _, _ in parts(passage):

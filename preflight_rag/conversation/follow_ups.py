@@ -6,31 +6,8 @@ import re
 from collections.abc import Sequence
 from itertools import chain
 
-from preflight_rag.conversation.antecedents import (
-    asks_about_event_or_amount,
-    asks_which_one,
-    begins_with_state,
-    document_meant_by_it,
-    is_treated_as_person,
-    is_treated_as_thing,
-    names_no_topic,
-    occasion_in,
-    replace_it_with_organisation,
-    second_question_refers_to_first,
-    sole_role_in,
-    sole_subject_in,
-    sole_thing_in,
-    speaks_of_people_in_general,
-    thing_meant_by_it,
-    without_final_particle,
-)
+from preflight_rag.conversation import antecedents, counterparts
 from preflight_rag.conversation.bare_nouns import add_owner_of_noun, match_bare_noun
-from preflight_rag.conversation.counterparts import (
-    names_kind_of_thing,
-    people_named_in,
-    replace_with_counterpart,
-    thing_in_fragment,
-)
 from preflight_rag.conversation.ones import ANOTHER_ONE, asks_for_another, complete_which_one, replace_one_with_kind
 from preflight_rag.conversation.relative_years import (
     counts_another_group_then,
@@ -399,44 +376,33 @@ def _without_leading_connectives(text: str) -> str:
     return text[connectives.end() :] if connectives else text
 
 
-def _put_fragment_in(question: str, fragment: str, before: Sequence[str]) -> str:
-    """Return a whole question made of a fragment, "in children?", and the question before it; "" if it fits nowhere.
-
-    Args:
-        question: The question before the fragment.
-        fragment: The fragment, without "and" or "what about".
-        before: All questions before the fragment, oldest first.
-    """
-    completed = _replace_name_before_holder_question(question, fragment, before)
-    completed = completed or _complete_fragment(question, fragment)
+def _put_fragment_in(last_question: str, fragment: str, earlier_questions: Sequence[str]) -> str:
+    """Return a whole question made of a fragment, "in children?", and the question before it; "" if it fits nowhere."""
+    completed = _replace_name_before_holder_question(last_question, fragment, earlier_questions)
+    completed = completed or _complete_fragment(last_question, fragment)
     if completed or _CLAUSE_START.match(fragment):
         return completed
-    return _replace_phrase(question, fragment)
+    return _replace_phrase(last_question, fragment)
 
 
-def _resolve_references(message: str, question: str, people: Sequence[str], before: Sequence[str], year: str) -> str:
+def _resolve_references(
+    message: str, last_question: str, answer_people: Sequence[str], earlier_questions: Sequence[str], answer_year: str
+) -> str:
     """Return the message with names in place of its pronouns, and with the year that its "then" means.
 
     "Who was the leader then?" becomes "Who was the leader in 1998?". What cannot be resolved stays as it is.
-
-    Args:
-        message: The message.
-        question: The question before it.
-        people: The people named in the answer to that question.
-        before: The questions before that one, oldest first.
-        year: The year of which that answer speaks; "" if there is none.
     """
-    with_names = _replace_pronoun(message, question, people, before)
+    with_names = _replace_pronoun(message, last_question, answer_people, earlier_questions)
     # The year of "Who was the leader in 1998?" is not that of the thing spoken of before.
-    if with_names != message and not _asks_for_office_holder(question):
-        with_names = _add_counted_noun_and_year(with_names, question)
-    stem = question_without_then(_without_leading_connectives(with_names)) if year else ""
+    if with_names != message and not _asks_for_office_holder(last_question):
+        with_names = _add_counted_noun_and_year(with_names, last_question)
+    stem = question_without_then(_without_leading_connectives(with_names)) if answer_year else ""
     if not stem:
         return with_names
-    with_owner = _add_owner_and_year(stem, question) if _ASKS_OFFICE_HOLDER.match(stem) else ""
+    with_owner = _add_owner_and_year(stem, last_question) if _ASKS_OFFICE_HOLDER.match(stem) else ""
     is_whole_question = with_owner != "" or (_stands_alone(stem) and not _BACK_REFERENCE.search(stem))
-    is_whole_question = is_whole_question or counts_another_group_then(stem, question, year)
-    return f"{(with_owner or stem).rstrip(' ?.!')} in {year}?" if is_whole_question else with_names
+    is_whole_question = is_whole_question or counts_another_group_then(stem, last_question, answer_year)
+    return f"{(with_owner or stem).rstrip(' ?.!')} in {answer_year}?" if is_whole_question else with_names
 
 
 def _asks_for_office_holder(question: str) -> bool:
@@ -446,23 +412,19 @@ def _asks_for_office_holder(question: str) -> bool:
     return without_time != stem and _ASKS_HOLDER.fullmatch(without_time) is not None
 
 
-def _replace_name_before_holder_question(question: str, fragment: str, before: Sequence[str]) -> str:
+def _replace_name_before_holder_question(last_question: str, fragment: str, earlier_questions: Sequence[str]) -> str:
     """Return the last question about a thing, with the name of a fragment in place of that thing.
 
     After "When was Hamm released?" and "Who was the leader then?", "And Potato?" asks when Potato was released. The
     result is "" unless the fragment is a name, the question before asks who held an office, and one of the last few
     questions before that names a thing.
-
-    Args:
-        question: The question before the fragment.
-        fragment: The fragment.
-        before: The questions before the fragment, oldest first.
     """
-    is_name = fragment[:1].isupper() and _CLAUSE_START.match(fragment) is None and not sole_role_in(f"the {fragment}")
+    is_role = antecedents.sole_role_in(f"the {fragment}") != ""
+    is_name = fragment[:1].isupper() and _CLAUSE_START.match(fragment) is None and not is_role
     is_person = _PERSON_NAME.fullmatch(fragment.rstrip(" ?.!")) is not None
-    if not is_name or is_person or not _asks_for_office_holder(question):
+    if not is_name or is_person or not _asks_for_office_holder(last_question):
         return ""
-    recent = reversed(before[-MOST_TURNS_BACK:])
+    recent = reversed(earlier_questions[-MOST_TURNS_BACK:])
     last_other = next((turn for turn in recent if not _asks_for_office_holder(turn)), "")
     return _replace_phrase(last_other, fragment) if last_other and _capitalised_names(last_other) else ""
 
@@ -530,7 +492,7 @@ def _stands_alone(text: str) -> bool:
 
 def _has_own_antecedent(text: str) -> bool:
     """Return whether the pronoun of a question refers to its own subject: "which items are below their level"."""
-    if second_question_refers_to_first(text):
+    if antecedents.second_question_refers_to_first(text):
         return True
     match = _NOUN_BEFORE_PRONOUN.match(text)
     if match is None:
@@ -563,42 +525,40 @@ def _names_own_subject(text: str) -> bool:
     return bool(words(match["subject"])) and not is_of_a_study
 
 
-def _replace_pronoun(message: str, question: str, people: Sequence[str], before: Sequence[str]) -> str:
+def _replace_pronoun(
+    message: str, last_question: str, answer_people: Sequence[str], earlier_questions: Sequence[str]
+) -> str:
     """Return the message with the name that its pronoun, its "one" or its bare noun stands for.
 
     The message is returned unchanged where there is no such name, or more than one.
-
-    Args:
-        message: The message.
-        question: The question before it.
-        people: The people named in the answer to that question.
-        before: The questions before that one, oldest first.
     """
     he_or_she = _HE_OR_SHE.search(message)
     if he_or_she:
         # "he" and "she" stand for people only; other names of the question are no candidates for them.
-        person = _find_person(question, people) or _find_person_in_earlier_questions(question, people, before)
-        is_written_with_the = person != "" and f" the {person} " in f" {question.rstrip(' ?.!')} "
-        name = f"the {person}" if is_written_with_the else person or _find_office_asked_for(question, people)
+        person = _find_person(last_question, answer_people)
+        person = person or _find_person_in_earlier_questions(last_question, answer_people, earlier_questions)
+        is_written_with_the = person != "" and f" the {person} " in f" {last_question.rstrip(' ?.!')} "
+        name = f"the {person}" if is_written_with_the else person
+        name = name or _find_office_asked_for(last_question, answer_people)
         with_name = _replace_with_name(message, he_or_she, name)
-        return _replace_person_with_relative(question, with_name) or with_name
-    if (with_choice := complete_which_one(message, question)) != message:
+        return _replace_person_with_relative(last_question, with_name) or with_name
+    if (with_choice := complete_which_one(message, last_question)) != message:
         return with_choice
     bare_noun = match_bare_noun(message)
     if bare_noun or asks_for_another(message):
-        thing = _find_thing_repaired(question)
+        thing = _find_thing_repaired(last_question)
         if bare_noun:
-            return add_owner_of_noun(message, bare_noun, thing, question)
+            return add_owner_of_noun(message, bare_noun, thing, last_question)
         return replace_one_with_kind(message, thing)
     # Spaces keep the positions of the message where "it" stands for nothing: "How long does it take to …".
     it_or_they = _IT_OR_THEY.search(_IMPERSONAL_IT.sub(lambda match: " " * len(match[0]), message))
     if not it_or_they or _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!")):
         return message  # In "who was it in 2021", "it" is no thing.
-    if (with_organisation := replace_it_with_organisation(message, question)) is not None:
+    if (with_organisation := antecedents.replace_it_with_organisation(message, last_question)) is not None:
         return with_organisation or message
-    thing = _find_thing_meant(message, it_or_they, question)
-    if not thing and _keeps_previous_topic(question):
-        thing = _find_thing_in_earlier_questions(message, it_or_they, before)
+    thing = _find_thing_meant(message, it_or_they, last_question)
+    if not thing and _keeps_previous_topic(last_question):
+        thing = _find_thing_in_earlier_questions(message, it_or_they, earlier_questions)
     return _replace_with_name(message, it_or_they, thing)
 
 
@@ -622,7 +582,8 @@ def _replace_person_with_relative(question: str, fragment: str) -> str:
 def _keeps_previous_topic(question: str) -> bool:
     """Return whether a question names no thing of its own, so that "it" is still what was spoken of before it."""
     asks_about_it = _has_it_as_subject(question) and not _has_own_antecedent(question)
-    return names_no_topic(question) or has_no_subject(question) or _asks_for_office_holder(question) or asks_about_it
+    has_no_topic = antecedents.names_no_topic(question) or has_no_subject(question)
+    return has_no_topic or asks_about_it or _asks_for_office_holder(question)
 
 
 def _has_it_as_subject(question: str) -> bool:
@@ -630,18 +591,13 @@ def _has_it_as_subject(question: str) -> bool:
     return _IT_AS_SUBJECT.search(_IMPERSONAL_IT.sub(" ", question)) is not None
 
 
-def _find_thing_in_earlier_questions(message: str, pronoun: re.Match[str], before: Sequence[str]) -> str:
+def _find_thing_in_earlier_questions(message: str, pronoun: re.Match[str], earlier_questions: Sequence[str]) -> str:
     """Return what "it" stands for where the question before names nothing; "" if that is unclear.
 
     After "What happened to the Kestrel?" and "Was anybody hurt?", "Who repaired it?" still means the Kestrel.
-
-    Args:
-        message: The message.
-        pronoun: Its pronoun.
-        before: The questions before the last one, oldest first.
     """
     is_singular = pronoun[0].lower() in ("it", "its")
-    recent = reversed(list(before)[-MOST_TURNS_BACK:])
+    recent = reversed(list(earlier_questions)[-MOST_TURNS_BACK:])
     topic_question = next((turn for turn in recent if not _keeps_previous_topic(turn)), "")
     if not topic_question or not is_singular:
         return ""
@@ -650,22 +606,18 @@ def _find_thing_in_earlier_questions(message: str, pronoun: re.Match[str], befor
     return _find_thing_meant(message, pronoun, topic_question)
 
 
-def _find_office_asked_for(question: str, people: Sequence[str]) -> str:
+def _find_office_asked_for(last_question: str, answer_people: Sequence[str]) -> str:
     """Return the office that a question asks for, where its answer names several people or nobody: "the treasurer".
 
     Who holds the office is for the documents to say, so that "her" means whoever does. The result is "" for an office
     of the past, since the documents may name another holder.
-
-    Args:
-        question: The question before the message.
-        people: The people named in its answer.
     """
-    match = _OFFICE_ASKED_FOR.fullmatch(question.rstrip(" ?.!"))
-    if match is None or len(people) == 1:
+    match = _OFFICE_ASKED_FOR.fullmatch(last_question.rstrip(" ?.!"))
+    if match is None or len(answer_people) == 1:
         return ""
-    if not people and _PERSON_NAME.search(match["office"]):
+    if not answer_people and _PERSON_NAME.search(match["office"]):
         return ""  # Only the answer tells whether "her" is "the wife of John Smith".
-    is_present = re.match(r"(?:(?:and|but|so) )?who(?:['’]s| is)\b", question, re.I) is not None
+    is_present = re.match(r"(?:(?:and|but|so) )?who(?:['’]s| is)\b", last_question, re.I) is not None
     return match["office"] if is_present else ""
 
 
@@ -673,7 +625,7 @@ def _find_thing_meant(message: str, pronoun: re.Match[str], question: str) -> st
     """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
     is_singular = pronoun[0].lower() in ("it", "its")
     question = _PRONOUN_PHRASE_AT_END.sub("", _ASKS_TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
-    if (is_singular and asks_which_one(question)) or _has_it_as_subject(question):
+    if (is_singular and antecedents.asks_which_one(question)) or _has_it_as_subject(question):
         return ""
     match = _match_subject(question)
     subject = match["subject"] if match else ""
@@ -687,19 +639,20 @@ def _find_thing_meant(message: str, pronoun: re.Match[str], question: str) -> st
     if is_thing and (candidates or len(words(subject)) > 1):
         if subject in people:
             return ""
-        return thing_meant_by_it(subject, message) if is_singular else subject
+        return antecedents.thing_meant_by_it(subject, message) if is_singular else subject
     if not is_singular:
         return ""
     things = [name for name in candidates if name not in people]
-    if sole_subject := sole_subject_in(question, things, message):
+    if sole_subject := antecedents.sole_subject_in(question, things, message):
         return sole_subject
-    if document := document_meant_by_it(question, message):
+    if document := antecedents.document_meant_by_it(question, message):
         return document
     # A name that may be a firm's may be meant beside the thing.
-    sure_people = [name for name in people if is_treated_as_person(name, question)]
-    thing = "" if asks_about_event_or_amount(message) else sole_thing_in(question, candidates, sure_people)
+    sure_people = [name for name in people if antecedents.is_treated_as_person(name, question)]
+    asks_event = antecedents.asks_about_event_or_amount(message)
+    thing = "" if asks_event else antecedents.sole_thing_in(question, candidates, sure_people)
     if thing and all(name in thing for name in things):
-        return thing_meant_by_it(thing, message)
+        return antecedents.thing_meant_by_it(thing, message)
     is_only_name = len(candidates) == 1 and len(things) == 1
     return things[0] if is_only_name and not asks_who and not _is_date_or_number(things[0]) else ""
 
@@ -718,8 +671,9 @@ def _names_for_pronoun(question: str, message: str) -> list[str]:
 
 def _match_subject(question: str) -> re.Match[str] | None:
     """Return the match of the subject of a question about one thing; None for other questions."""
-    match = _ASKS_ABOUT_SUBJECT.match(_ASKS_EVENT_OF_THING.sub(r"\g<thing>", without_final_particle(question)))
-    return None if match and begins_with_state(match["subject"]) else match
+    stem = antecedents.without_final_particle(question)
+    match = _ASKS_ABOUT_SUBJECT.match(_ASKS_EVENT_OF_THING.sub(r"\g<thing>", stem))
+    return None if match and antecedents.begins_with_state(match["subject"]) else match
 
 
 def _is_capitalised_common_noun(name: str, question: str) -> bool:
@@ -732,20 +686,15 @@ def _may_be_person(name: str, question: str, message: str) -> bool:
 
     A firm may be called as people are: "How many did it open?" after "How many stores did Ulta Beauty close?" means the
     firm, since nobody says "it" of a person who counts or gets something; "Why did it open?" may mean something else.
-
-    Args:
-        name: A name in the question.
-        question: The question before the message.
-        message: The message with "it".
     """
-    if is_treated_as_person(name, question):
+    if antecedents.is_treated_as_person(name, question):
         return True
     if not _PERSON_NAME.fullmatch(name) or _NON_PERSON_WORD.search(name) or _COMPANY_SUFFIX.search(question):
         return False
     if _POSSESSIVE_BEFORE_NAME.search(name):
         return False  # "Chip's Challenge" is what somebody has
     asks_firm = _ASKS_FIRM_FIGURE.match(_LEADING_CONNECTIVES.sub("", message, count=1)) is not None
-    return not (asks_firm or is_treated_as_thing(name, question))
+    return not (asks_firm or antecedents.is_treated_as_thing(name, question))
 
 
 def _stands_for_actor(message: str, pronoun: re.Match[str]) -> bool:
@@ -779,7 +728,7 @@ def _add_owner_and_year(message: str, question: str) -> str:
         name = _OFFICE_BEFORE_NAME.sub("", without_possessive)
         # A person's name looks like that of a firm; what is owned by it ("Ulta Beauty's net sales") tells them apart.
         is_owner = without_possessive != written or name != without_possessive
-        is_firm = not (_PERSON_NAME.fullmatch(name) or is_treated_as_person(name, question))
+        is_firm = not (_PERSON_NAME.fullmatch(name) or antecedents.is_treated_as_person(name, question))
         has_letters = re.search(r"[^\W\d_]{2}", name) is not None
         if has_letters and (is_owner or (asks_office and is_firm)):
             owners.add(name)
@@ -814,45 +763,38 @@ def _replace_with_name(message: str, pronoun: re.Match[str], name: str) -> str:
     return f"{message[: pronoun.start()]}{name}{'’s' if is_possessive else ''}{behind}"
 
 
-def _find_person(question: str, people: Sequence[str]) -> str:
+def _find_person(question: str, answer_people: Sequence[str]) -> str:
     """Return the only person, by name or role, whom a question or its answer is about; "" if there is none or several.
 
     A wrong name would lead to another person's documents, so of two people none is chosen.
-
-    Args:
-        question: The question.
-        people: The people named in its answer.
     """
     named = [name for name in _capitalised_names(question) if _PERSON_NAME.fullmatch(name)]
     asks_who = _ASKS_WHO.match(question) is not None
     if asks_who:
         # "Who is the new head of Foot Locker?" asks for a person, and what stands behind "of" is another one or a firm.
         named = [name for name in named if not _is_beside_person_asked_for(name, question)]
-    answering = [name for name in people if name not in named]
+    answering = [name for name in answer_people if name not in named]
     if asks_who and answering:
         return answering[0] if len(answering) == 1 else ""
-    if not named and not asks_who and (not answering or speaks_of_people_in_general(question)):
-        return sole_role_in(question)
+    if not named and not asks_who and (not answering or antecedents.speaks_of_people_in_general(question)):
+        return antecedents.sole_role_in(question)
     return named[0] if len(named) == 1 else ""
 
 
-def _find_person_in_earlier_questions(question: str, people: Sequence[str], before: Sequence[str]) -> str:
+def _find_person_in_earlier_questions(
+    last_question: str, answer_people: Sequence[str], earlier_questions: Sequence[str]
+) -> str:
     """Return the only person of whom a conversation spoke before it came to a question without people; "" if unclear.
 
     After "What did Ingrid Falk find?" and "How much will the treatment cost?", "she" is still Ingrid Falk.
-
-    Args:
-        question: The question before the message.
-        people: The people named in its answer.
-        before: The questions before that one, oldest first.
     """
-    if people or _ASKS_WHO.match(question) or _find_people(question):
+    if answer_people or _ASKS_WHO.match(last_question) or _find_people(last_question):
         return ""
-    for turn in reversed(list(before)[-MOST_TURNS_BACK:]):
+    for turn in reversed(list(earlier_questions)[-MOST_TURNS_BACK:]):
         if _ASKS_WHO.match(turn):
             return ""  # It asked for a person, whose name is unknown here.
         if found := _find_people(turn):
-            is_person = found[0] == sole_role_in(turn) or is_treated_as_person(found[0], turn)
+            is_person = found[0] == antecedents.sole_role_in(turn) or antecedents.is_treated_as_person(found[0], turn)
             return found[0] if len(found) == 1 and is_person else ""
     return ""
 
@@ -860,13 +802,15 @@ def _find_person_in_earlier_questions(question: str, people: Sequence[str], befo
 def _find_people(question: str) -> list[str]:
     """Return the names in a question that may be those of people, or else the person whom it calls by a role."""
     separate_names = [name for run in _capitalised_names(question) for name in re.split(r" (?:and|&) ", run)]
-    people = [
-        name
-        for name in separate_names
-        if (_PERSON_NAME.fullmatch(name) and not _NON_PERSON_WORD.search(name)) or is_treated_as_person(name, question)
-    ]
-    role = sole_role_in(question)
+    people = [name for name in separate_names if _is_likely_person(name, question)]
+    role = antecedents.sole_role_in(question)
     return people or ([role] if role else [])
+
+
+def _is_likely_person(name: str, question: str) -> bool:
+    """Return whether a name looks like that of a person, or the question treats it as one."""
+    looks_like_person = _PERSON_NAME.fullmatch(name) is not None and not _NON_PERSON_WORD.search(name)
+    return looks_like_person or antecedents.is_treated_as_person(name, question)
 
 
 def _is_beside_person_asked_for(name: str, question: str) -> bool:
@@ -972,7 +916,7 @@ def _complete_fragment(question: str, fragment: str) -> str:
     if fragment.casefold() == "why not":
         return _ask_why_not(stem)
     if asks_people := _ASKS_PEOPLE_AT_OCCASION.fullmatch(fragment):
-        occasion = occasion_in(stem)
+        occasion = antecedents.occasion_in(stem)
         preposition = _PREPOSITION_BEFORE_OCCASION[asks_people.lastgroup or "state"]
         return f"{fragment}{preposition} {occasion}?" if occasion else ""
     question_phrase = _QUESTION_PHRASE.match(stem)
@@ -981,27 +925,21 @@ def _complete_fragment(question: str, fragment: str) -> str:
     if _CLAUSE_START.match(fragment):
         return ""
     return (
-        replace_with_counterpart(stem, fragment)
+        counterparts.replace_with_counterpart(stem, fragment)
         or _ask_for_other_group(stem, fragment)
         or _replace_similar_words(stem, fragment)
         or _ask_for_other_attribute(stem, fragment)
     )
 
 
-def _replace_question_words(stem: str, question_phrase: re.Match[str], new_words: str) -> str:
-    """Return "When was it done?" for "At how many sites was it done" and "when"; "" where that has no meaning.
-
-    Args:
-        stem: The question, without its question mark.
-        question_phrase: The match of its question words and the noun that they ask for.
-        new_words: The question words of the fragment.
-    """
+def _replace_question_words(question: str, question_phrase: re.Match[str], new_words: str) -> str:
+    """Return "When was it done?" for "At how many sites was it done" and "when"; "" where that has no meaning."""
     opening = f"{new_words[:1].upper()}{new_words[1:]}"
-    if _WHO_IS.match(stem):
+    if _WHO_IS.match(question):
         # "Who was absent at the meeting?" asks nothing of which "where" would be a part; the meeting was somewhere.
-        occasion = occasion_in(stem) if re.fullmatch("where|when|how long", new_words, re.I) else ""
+        occasion = antecedents.occasion_in(question) if re.fullmatch("where|when|how long", new_words, re.I) else ""
         return f"{opening} was {occasion}?" if occasion else ""
-    predicate = stem[question_phrase.end() :].lstrip()
+    predicate = question[question_phrase.end() :].lstrip()
     verb = re.match(r"(?:is|are|was|were|has|have|had)\b", predicate, re.I)
     if question_phrase["noun"] and not question_phrase["at"] and verb:
         # The noun of "Which patients were treated" is the subject of "When were patients treated".
@@ -1237,7 +1175,7 @@ def may_mean_several(message: str, asked: str, before: str) -> bool:
         before: The question before it.
     """
     is_appended = asked != before and asked.startswith(before)
-    return is_appended and asks_which_one(before) and _IT_OR_THEY.search(message) is not None
+    return is_appended and antecedents.asks_which_one(before) and _IT_OR_THEY.search(message) is not None
 
 
 def new_subject(message: str) -> str:
@@ -1248,7 +1186,7 @@ def new_subject(message: str) -> str:
     subject = re.sub(r"^(?:(?:of|for|about) )?(?:the (?=[A-Z]))?", "", fragment)
     is_capitalised = all(word[:1].isupper() for word in subject.split())
     is_name = is_capitalised and not _is_date_or_number(subject) and bool(words(subject))
-    return subject if is_name or names_kind_of_thing(subject) else ""
+    return subject if is_name or counterparts.names_kind_of_thing(subject) else ""
 
 
 def new_subject_spelled(message: str, question: str = "") -> tuple[str, ...]:
@@ -1262,8 +1200,8 @@ def new_subject_spelled(message: str, question: str = "") -> tuple[str, ...]:
     """
     fragment = _fragment_behind_connectives(message)
     subject = new_subject(message) or group_counted_then(message)
-    subject = subject or thing_in_fragment(question.rstrip(" ?.!"), fragment)
-    return people_named_in(fragment) or ((subject,) if subject else ())
+    subject = subject or counterparts.thing_in_fragment(question.rstrip(" ?.!"), fragment)
+    return counterparts.people_named_in(fragment) or ((subject,) if subject else ())
 
 
 def _fragment_behind_connectives(message: str) -> str:

@@ -36,29 +36,24 @@ _SINGLE = rf"(?:the )?(?:(?:{_ORDINAL})(?:\s*(?:,|and|&)\s*(?:the )?(?:{_ORDINAL
 _KINDS: list[tuple[TalkKind, str]] = [
     (
         "greeting",
-        r"(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day)|hallo|moin|servus"
-        r"|gr(?:ü|ue)(?:ß|ss)"
-        r"(?:e| (?:dich|gott))|guten (?:tag|morgen|abend)|bonjour|bonsoir|salut|hola|buenos d[ií]as"
-        r"|buenas tardes|ciao"
-        r"|buongiorno|ol[aá]|namaste)(?: (?:there|all|everyone|everybody|again|preflight|bot|assistant|friend))?"
-        r"|nice to meet you",
+        r"(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day)|hallo|moin|servus|gr(?:ü"
+        r"|ue)(?:ß|ss)(?:e| (?:dich|gott))|guten (?:tag|morgen|abend)|bonjour|bonsoir|salut|hola|buenos d[ií]as"
+        r"|buenas tardes|ciao|buongiorno|ol[aá]|namaste)(?: (?:there|all|everyone|everybody|again|preflight|bot"
+        r"|assistant|friend))?|nice to meet you",
     ),
     (
         "thanks",
-        r"(?:(?:many|much) )?(?:thanks|thank you|thank u|thx|ty|tysm|cheers|much appreciated|i appreciate (?:it"
-        r"|that|this))"
-        r"(?: (?:a lot|a million|a bunch|so much|very much|again|you|for (?:that|this|everything|(?:your|the|all) "
-        r"(?:(?:your|the|quick) )?(?:help|answers?|reply|info|information|explanation|sources?))))*"
-        r"|(?:that|this|it)(?:['’]s| is| was) (?:(?:very|really|so|quite) )?(?:helpful|useful|great|perfect|good"
-        r"|nice)"
-        r"|that helps|(?:vielen |herzlichen |besten )?dank(?:e)?(?: (?:sch(?:ö|oe)n|sehr|dir|ihnen))?"
-        r"|merci(?: (?:beaucoup|bien))?|(?:muchas )?gracias|grazie(?: mille)?|obrigad[oa]|dankjewel|dank je",
+        r"(?:(?:many|much) )?(?:thanks|thank you|thank u|thx|ty|tysm|cheers|much appreciated|i appreciate (?:it|that"
+        r"|this))(?: (?:a lot|a million|a bunch|so much|very much|again|you|for (?:that|this|everything|(?:your|the"
+        r"|all) (?:(?:your|the|quick) )?(?:help|answers?|reply|info|information|explanation|sources?))))*|(?:that|this"
+        r"|it)(?:['’]s| is| was) (?:(?:very|really|so|quite) )?(?:helpful|useful|great|perfect|good|nice)|that helps"
+        r"|(?:vielen |herzlichen |besten )?dank(?:e)?(?: (?:sch(?:ö|oe)n|sehr|dir|ihnen))?|merci(?: (?:beaucoup|bien))?"
+        r"|(?:muchas )?gracias|grazie(?: mille)?|obrigad[oa]|dankjewel|dank je",
     ),
     (
         "goodbye",
-        r"(?:good\s?bye|bye(?: bye)?|see (?:you|ya)(?: (?:later|soon|tomorrow|around))?|farewell|so long"
-        r"|good night|take care"
-        r"|have a (?:nice|good|great) (?:day|evening|weekend|one)|until next time|talk to you later|ttyl"
+        r"(?:good\s?bye|bye(?: bye)?|see (?:you|ya)(?: (?:later|soon|tomorrow|around))?|farewell|so long|good night"
+        r"|take care|have a (?:nice|good|great) (?:day|evening|weekend|one)|until next time|talk to you later|ttyl"
         r"|that(?:['’]s| is| will be) all(?: for (?:now|today))?|tsch(?:ü|ue)ss|auf wiedersehen|au revoir|adi[oó]s"
         r"|arrivederci)",
     ),
@@ -78,8 +73,7 @@ _KINDS: list[tuple[TalkKind, str]] = [
         "identity",
         r"(?:who|what) are you|who (?:made|built|created|developed|trained) you|what(?:['’]s| is) your name"
         r"|what should i call you|are you (?:an? )?(?:human|robot|bot|ai|person|real|chatgpt|gpt|language model"
-        r"|machine)"
-        r"|who am i (?:talking|speaking|chatting) (?:to|with)|(?:tell me about|introduce) yourself"
+        r"|machine)|who am i (?:talking|speaking|chatting) (?:to|with)|(?:tell me about|introduce) yourself"
         r"|which (?:language )?model (?:are|do) you(?: use)?|what (?:language )?model are you|do you have a name",
     ),
     (
@@ -91,17 +85,15 @@ _KINDS: list[tuple[TalkKind, str]] = [
     ),
     (
         "source",
-        rf"{_SHOW}?{_SINGLE}(?: (?:say|again))?|{_SHOW}?(?:the )?\[[1-9]\d?\]|(?:what|which|where) (?:document"
-        rf"|file|page)?\s*"
-        rf"(?:is|was) (?:{_SINGLE}|\[[1-9]\d?\])(?: from)?|where (?:does|did|is) (?:{_SINGLE}"
+        rf"{_SHOW}?{_SINGLE}(?: (?:say|again))?|{_SHOW}?(?:the )?\[[1-9]\d?\]|(?:what|which|where) (?:document|file"
+        rf"|page)?\s*(?:is|was) (?:{_SINGLE}|\[[1-9]\d?\])(?: from)?|where (?:does|did|is) (?:{_SINGLE}"
         rf"|\[[1-9]\d?\]) (?:come )?from",
     ),
     (
         "sources",
         rf"(?:{_SHOW}(?:me )?(?:(?:all|your|the|those|these|its) ){{1,3}}|(?:(?:show|give|list|display"
-        rf"|cite) (?:me )?)?"
-        rf"(?:(?:all|your|the|those|these) ){{0,3}}){_SOURCE}(?: (?:of|for|behind) (?:that|this|it|{_ANSWER}))?"
-        rf"|{_SHOW}(?:all )?(?:the|your) (?:documents|passages|evidence)(?: (?:you )?(?:used|read))?"
+        rf"|cite) (?:me )?)?(?:(?:all|your|the|those|these) ){{0,3}}){_SOURCE}(?: (?:of|for|behind) (?:that|this|it"
+        rf"|{_ANSWER}))?|{_SHOW}(?:all )?(?:the|your) (?:documents|passages|evidence)(?: (?:you )?(?:used|read))?"
         r"|where (?:did|do) you (?:get|find|have|take|read) (?:that|this|it)(?: from)?"
         r"|where (?:does|did|is) (?:that|this|it)(?: (?:answer|information|info))? (?:come )?from"
         r"|how do you know(?: (?:that|this|it))?|(?:are you|you) (?:really |quite )?(?:sure|certain)(?: about that)?"
@@ -113,10 +105,9 @@ _KINDS: list[tuple[TalkKind, str]] = [
         rf"what (?:did|have) i (?:just )?(?:ask|asked|say|said"
         rf"|want to know)(?: you)?(?: (?:at )?(?:the )?(?:{_ORDINAL}|before"
         r"|just now|earlier|previously|beginning|at the (?:start|beginning)))?"
-        rf"|what(?:['’]s| (?:is|was|were)) my (?:very )?(?:{_ORDINAL}|previous|latest|{_ORDINAL}) question"
-        rf"|(?:repeat|show(?: me)?|remind me of) my (?:(?:{_ORDINAL}|previous) )?question"
-        rf"|what (?:was|is) the (?:{_ORDINAL}) (?:question (?:that )?i (?:have )?asked(?: you)?|thing i (?:asked"
-        rf"|said)"
+        rf"|what(?:['’]s| (?:is|was|were)) my (?:very )?(?:{_ORDINAL}|previous|latest|{_ORDINAL}) question|(?:repeat"
+        rf"|show(?: me)?|remind me of) my (?:(?:{_ORDINAL}|previous) )?question|what (?:was"
+        rf"|is) the (?:{_ORDINAL}) (?:question (?:that )?i (?:have )?asked(?: you)?|thing i (?:asked|said)"
         r"(?: you)?)",
     ),
     (
@@ -147,33 +138,29 @@ _KINDS: list[tuple[TalkKind, str]] = [
         "shorter",
         rf"(?:make|keep|write|say|put|give me|summari[sz]e|shorten|condense) (?:{_ANSWER}|it|that|this)"
         r"(?: (?:(?:much|a bit|a little|even) )?(?:shorter|briefer|more concise|brief|briefly|short|more briefly"
-        r"|in (?:one|a|a single|two|fewer|a few) (?:sentences?|words?|lines?)))+"
-        r"|(?:shorten|condense|summari[sz]e) (?:it|that|this|your (?:last )?answer|the (?:last )?answer)"
-        r"|(?:(?:much|a bit|a little|even) )?(?:shorter|briefer|more concise)|in short|tl;?dr|too long"
-        r"|be brief(?:er)?"
-        r"|(?:in )?(?:one|a single) sentence|give me (?:the )?(?:short|brief)(?:er)? (?:version|answer)",
+        r"|in (?:one|a|a single|two|fewer|a few) (?:sentences?|words?|lines?)))+|(?:shorten|condense"
+        r"|summari[sz]e) (?:it|that|this|your (?:last )?answer|the (?:last )?answer)|(?:(?:much|a bit|a little"
+        r"|even) )?(?:shorter|briefer|more concise)|in short|tl;?dr|too long|be brief(?:er)?|(?:in )?(?:one"
+        r"|a single) sentence|give me (?:the )?(?:short|brief)(?:er)? (?:version|answer)",
     ),
     (
         "restyle",
         rf"(?:(?:make|write|say|put|give me|explain|rephrase|reword|translate|format|rewrite"
         rf"|show(?: me)?) )(?:{_ANSWER}|it|that|this)"
-        r"(?: (?:again|differently|(?:more )?simply|simpler|easier|clearer|longer|in (?:simple(?:r)?|plain|other"
-        r"|easy|your own) "
-        r"(?:words|terms|language|english)|in(?:to)? (?:english|german|french|spanish|italian|dutch|portuguese"
-        r"|chinese|japanese)"
-        r"|as (?:a )?(?:list|table|bullet points?|bullets)|in (?:a table|bullet points|bullets)|like i(?:['’]m"
-        r"| am) five))+"
+        r"(?: (?:again|differently|(?:more )?simply|simpler|easier|clearer|longer|in (?:simple(?:r)?|plain|other|easy"
+        r"|your own) (?:words|terms|language|english)|in(?:to)? (?:english|german|french|spanish|italian|dutch"
+        r"|portuguese|chinese|japanese)|as (?:a )?(?:list|table|bullet points?|bullets)|in (?:a table|bullet points"
+        r"|bullets)|like i(?:['’]m| am) five))+"
         rf"|(?:rephrase|reword) (?:{_ANSWER}|it|that|this)",
     ),
 ]
 _PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS]
 _COURTESY = ("greeting", "thanks", "goodbye", "wellbeing", "assent")
 _BEFORE = re.compile(
-    r"(?:(?:please|ok(?:ay)?|well|so|then|now|and|but|oh|um+|uh|ah|actually|just|also|by the way|btw|dear|hey|hi"
-    r"|hello"
-    r"|(?:can|could|would|will) you(?: please)?(?: kindly)?|(?:can|could|may) i (?:please )?see"
-    r"|i(?:['’]d| would) like (?:you )?to|i want you to|would you mind|let us|let['’]s|great|thanks|do you"
-    r" remember|tell me|remind me)\b[\s,]*)+",
+    r"(?:(?:please|ok(?:ay)?|well|so|then|now|and|but|oh|um+|uh|ah|actually|just|also|by the way|btw|dear|hey|hi|hello"
+    r"|(?:can|could|would|will) you(?: please)?(?: kindly)?|(?:can|could|may) i (?:please )?see|i(?:['’]d"
+    r"| would) like (?:you )?to|i want you to|would you mind|let us|let['’]s|great|thanks|do you remember|tell me"
+    r"|remind me)\b[\s,]*)+",
     re.IGNORECASE,
 )
 _AFTER = re.compile(
@@ -238,10 +225,9 @@ def without_courtesy(message: str) -> str:
 
 
 _ASKS = re.compile(
-    r"(?:and|but|so|also|now|then|ok(?:ay)?|what|who|whom|whose|when|where|which|why|how|is|are|was|were|do|does"
-    r"|did|can|could|will|would"
-    r"|should|has|have|had|tell|explain|describe|list|give|compare|name|define|show|i\s+(?:have|would|want|need)"
-    r"|please)\b",
+    r"(?:and|but|so|also|now|then|ok(?:ay)?|what|who|whom|whose|when|where|which|why|how|is|are|was|were|do|does|did"
+    r"|can|could|will|would|should|has|have|had|tell|explain|describe|list|give|compare|name|define|show|i\s+(?:have"
+    r"|would|want|need)|please)\b",
     re.IGNORECASE,
 )
 

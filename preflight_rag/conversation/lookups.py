@@ -160,34 +160,24 @@ _SHORT_QUESTIONS = [
     (("Title",), r"(?:and )?what is (?:the|its) title"),
 ]
 """Short questions about the document mentioned just before. Without that document they are incomplete."""
-_POINTED_DOCUMENT = rf"(?:that|this|those|these) (?P<pointed>(?:[\w-]{{1,30}} ){{0,2}}?{KINDS})"
-_POINTED_PATTERNS = [
+_THAT_KIND = rf"(?:that|this|those|these) (?P<pointed>(?:[\w-]{{1,30}} ){{0,2}}?{KINDS})"
+_POINTED_QUESTIONS = [
     (
         ("Authors",),
-        re.compile(
-            r"who (?:wrote|authored|has written|drew up|compiled|made|prepared|(?:is|was) the author of) "
-            rf"{_POINTED_DOCUMENT}\W*",
-            re.I,
-        ),
+        rf"who (?:wrote|authored|has written|drew up|compiled|made|prepared|(?:is|was) the author of) {_THAT_KIND}\W*",
     ),
-    (("Authors",), re.compile(r"who sent (?:that|this) (?P<pointed>letter|e?-?mail|message)\W*", re.I)),
+    (("Authors",), r"who sent (?:that|this) (?P<pointed>letter|e?-?mail|message)\W*"),
     (
         _DATE_FIELDS,
-        re.compile(
-            rf"when (?:was|were) {_POINTED_DOCUMENT} "
-            r"(?:written|made|issued|published|sent|drawn up|compiled|prepared)\W*",
-            re.I,
-        ),
+        rf"when (?:was|were) {_THAT_KIND} (?:written|made|issued|published|sent|drawn up|compiled|prepared)\W*",
     ),
     (
         _DATE_FIELDS,
-        re.compile(
-            r"when did (?P<author>(?-i:[A-Z])[\w'’.-]{1,30}(?: (?-i:[A-Z])[\w'’.-]{0,30}){0,3}) write "
-            rf"(?:the|that|this) (?P<pointed>(?:[\w-]{{1,30}} ){{0,2}}?{KINDS})\W*",
-            re.I,
-        ),
+        r"when did (?P<author>(?-i:[A-Z])[\w'’.-]{1,30}(?: (?-i:[A-Z])[\w'’.-]{0,30}){0,3}) write "
+        rf"(?:the|that|this) (?P<pointed>(?:[\w-]{{1,30}} ){{0,2}}?{KINDS})\W*",
     ),
 ]
+_POINTED_PATTERNS = [(fields, re.compile(pattern, re.I)) for fields, pattern in _POINTED_QUESTIONS]
 """`(fields, pattern)`: questions about a document just cited, called by its kind: "who wrote that list?"."""
 _TOPIC_FRAGMENT = re.compile(
     r"(?:(?:and|or|what about|how about)(?: (?:for|about|on|of))? )+(?P<topic>(?!(?:why|how|what|when|where|who|which"
