@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 
-from preflight_rag.conversation.suggestions import parts, topic_of
+from preflight_rag.conversation.suggestions import sections_of, topic_of
 from preflight_rag.library.storage.cards import card_id
 from preflight_rag.state.values import Answer, Passage
 from preflight_rag.text.inert import inert_line
@@ -539,7 +539,7 @@ def _questions_from_headings(title: str, passages: Sequence[Passage]) -> Iterato
     """Yield a question about each section whose heading names a topic; none for the title or standard headings."""
     passages_by_heading: dict[str, set[str]] = {}
     for passage in passages:
-        for heading, _, _ in parts(passage):
+        for heading, _, _ in sections_of(passage):
             passages_by_heading.setdefault(heading, set()).add(passage.id)
     for heading, passage_ids in passages_by_heading.items():
         topic = topic_of(heading)

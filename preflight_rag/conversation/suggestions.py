@@ -12,93 +12,59 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from preflight_rag.state.values import Answer, Passage
 from preflight_rag.text.inert import inert_line
 
-MOST = 3
-TRIED = 8  # candidates for which is searched, a few tens of milliseconds each: a guess
+MOST_SUGGESTIONS = 3
+MOST_TRIED = 8  # candidates that are searched for, in a few tens of milliseconds each: a guess
 LONGEST_HEADING, LONGEST_QUESTION, LONGEST_TITLE = 70, 200, 90  # characters that a person reads at a glance: guesses
-LEAST_TEXT = 40  # characters under a heading that say something of it: a guess, half a sentence
+LEAST_SECTION_CHARACTERS = 40  # characters from which the text under a heading says something: half a sentence, a guess
+LONGEST_ACRONYM = 5  # characters up to which a heading in capitals stays in capitals: a guess
 Search = Callable[[str], Sequence[str]]
-"""Ids of the passages that a search for a question finds first."""
+"""Returns the ids of the passages that a search for a question finds first."""
 
 _NUMBERING = re.compile(r"^(?:(?:\d+|[IVX]+|[A-Z])(?:\.\d+)*[.)]?\s+|[§•*-]\s*)")
 _HEADING = re.compile(r"^#{1,6} +(\S[^\n]*)$", re.MULTILINE)
 _WORD = re.compile(r"[^\W\d_]{2,}")
-# Headings that say where one is, not what is said there.
-_PLAIN = frozenset(
-    [
-        "abstract",
-        "acknowledgement",
-        "acknowledgements",
-        "acknowledgment",
-        "acknowledgments",
-        "affiliations",
-        "appendix",
-        "appendices",
-        "authors",
-        "background",
-        "bibliography",
-        "chapter",
-        "conclusion",
-        "conclusions",
-        "contents",
-        "copyright",
-        "declarations",
-        "disclosure",
-        "discussion",
-        "figures",
-        "foreword",
-        "funding",
-        "glossary",
-        "highlights",
-        "index",
-        "introduction",
-        "key",
-        "keywords",
-        "literature",
-        "main",
-        "method",
-        "methods",
-        "notes",
-        "overview",
-        "part",
-        "points",
-        "preface",
-        "reference",
-        "references",
-        "result",
-        "results",
-        "section",
-        "sources",
-        "summary",
-        "supplement",
-        "tables",
-        "text",
-        "title",
-    ]
-)
-_NAMED = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w-]+|\d[\d.,]*")
+_STANDARD_HEADING_WORDS = frozenset({
+    "abstract", "acknowledgement", "acknowledgements", "acknowledgment", "acknowledgments", "affiliations",
+    "appendix", "appendices", "authors", "background", "bibliography", "chapter", "conclusion", "conclusions",
+    "contents", "copyright", "declarations", "disclosure", "discussion", "figures", "foreword", "funding", "glossary",
+    "highlights", "index", "introduction", "key", "keywords", "literature", "main", "method", "methods", "notes",
+    "overview", "part", "points", "preface", "reference", "references", "result", "results", "section", "sources",
+    "summary", "supplement", "tables", "text", "title",
+})  # fmt: skip
+"""Words of headings that name a part of a document, and no topic."""
+_NAME_OR_NUMBER = re.compile(r"(?<![.!?]\s)(?<!^)\b[A-ZÀ-Þ][\w-]+|\d[\d.,]*")
 
 
 def suggested_questions(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str], search: Search
 ) -> list[str]:
-    """Return questions that the documents answer, made without a model; none where no candidate is certain.
+    """Return questions that the documents answer, made without a model, at most `MOST_SUGGESTIONS`.
+
+    A question is left out if a search for it does not find the passages that it was made of.
 
     Args:
         answer: The answer that the suggestions follow.
-        passages: The passages of each cited document, in text order.
+        passages: The passages of each cited document, in text order, by the document's id.
         titles: The cited documents' titles, by id.
-        search: Function that returns the ids of the passages that answer a question.
+        search: Returns the ids of the passages that a search for a question finds first.
     """
-    found: list[str] = []
-    for question, under in [*_of_groups(answer), *_of_headings(answer, passages, titles)][:TRIED]:
-        is_plain = question == inert_line(question)  # titles and headings are a document's
-        if is_plain and len(found) < MOST and question not in found and under & set(search(question)):
-            found.append(question)
-    return found
+    suggestions: list[str] = []
+    candidates = [*_questions_about_groups(answer), *_questions_about_headings(answer, passages, titles)]
+    for question, passage_ids in candidates[:MOST_TRIED]:
+        # Titles and headings are a document's words, which may contain markup.
+        has_no_markup = question == inert_line(question)
+        is_wanted = has_no_markup and len(suggestions) < MOST_SUGGESTIONS and question not in suggestions
+        if is_wanted and passage_ids & set(search(question)):
+            suggestions.append(question)
+    return suggestions
 
 
-def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
-    """Yield, with its passages, the question about each entity that shares an ambiguous name."""
+def _questions_about_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
+    """Yield the question with each entity's full title instead of the ambiguous name, and the entity's passage ids.
+
+    "Who led Mercury Records?" for "Who led Mercury?". Entities without a single title that begins with the name are
+    left out.
+    """
     if len(answer.groups) < 2:
         return
     for group in answer.groups:
@@ -107,65 +73,75 @@ def _of_groups(answer: Answer) -> Iterator[tuple[str, set[str]]]:
         if len(titles) != 1 or answer.question.count(group.entity) != 1:
             continue
         title = titles.pop()
-        longer = title.startswith(group.entity) and group.entity != title and title not in answer.question
-        if longer and len(title) <= LONGEST_HEADING:
+        extends_name = title.startswith(group.entity) and group.entity != title
+        if extends_name and title not in answer.question and len(title) <= LONGEST_HEADING:
             yield answer.question.replace(group.entity, title), {citation.passage_id for citation in cited}
 
 
-def _of_headings(
+def _questions_about_headings(
     answer: Answer, passages: Mapping[str, Sequence[Passage]], titles: Mapping[str, str]
 ) -> Iterator[tuple[str, set[str]]]:
-    """Yield, with its passages, a question for each heading of a cited document under which nothing is cited yet."""
-    asked = _words(answer.question) | _words(answer.standalone_question)
+    """Yield a question for each heading of a cited document under which nothing is cited, and its section's passages.
+
+    Headings that the question or the title already names, or that name no topic, are left out.
+    """
+    question_words = _words(answer.question) | _words(answer.standalone_question)
     for document in dict.fromkeys(citation.document_id for citation in answer.citations):
         title = " ".join(titles.get(document, "").split()).rstrip(".")
         if not title or len(title) > LONGEST_TITLE:
             continue
-        under: dict[str, set[str]] = {}
-        cited: set[str] = set()
+        passages_by_heading: dict[str, set[str]] = {}
+        cited_headings: set[str] = set()
         for passage in passages.get(document, ()):
-            starts = [each.start for each in answer.citations if each.passage_id == passage.id]
-            for heading, start, end in parts(passage):
-                under.setdefault(heading, set()).add(passage.id)
-                if any(start <= place < end for place in starts):
-                    cited.add(heading)
-        for heading, found in under.items():
+            quote_starts = [citation.start for citation in answer.citations if citation.passage_id == passage.id]
+            for heading, start, end in sections_of(passage):
+                passages_by_heading.setdefault(heading, set()).add(passage.id)
+                if any(start <= quote_start < end for quote_start in quote_starts):
+                    cited_headings.add(heading)
+        for heading, passage_ids in passages_by_heading.items():
             words = _words(heading)
-            known = heading in cited or words <= asked or words <= _words(title)
-            if not known and (topic := topic_of(heading)):
-                yield f"What does “{title}” say about {topic}?", found
+            is_known = heading in cited_headings or words <= question_words or words <= _words(title)
+            if not is_known and (topic := topic_of(heading)):
+                yield f"What does “{title}” say about {topic}?", passage_ids
 
 
-def parts(passage: Passage) -> Iterator[tuple[str, int, int]]:
-    """Yield `(heading, start, end)` of each part of a passage under a heading, if it is more than a few words."""
-    marks = [(0, 0, str(passage.metadata.get("section") or ""))]
-    marks += [(match.start(), match.end(), match[1]) for match in _HEADING.finditer(passage.text)]
-    ends = [start for start, _, _ in marks[1:]] + [len(passage.text)]
-    for (start, text, heading), end in zip(marks, ends, strict=True):
-        if heading and len(passage.text[text:end].strip()) >= LEAST_TEXT:
+def sections_of(passage: Passage) -> Iterator[tuple[str, int, int]]:
+    """Yield `(heading, start, end)` of each section in a passage that has a heading and more than a few words.
+
+    The first section may have its heading in an earlier passage.
+    """
+    headings = [(0, 0, str(passage.metadata.get("section") or ""))]
+    headings += [(match.start(), match.end(), match[1]) for match in _HEADING.finditer(passage.text)]
+    section_ends = [start for start, _, _ in headings[1:]] + [len(passage.text)]
+    for (start, text_start, heading), end in zip(headings, section_ends, strict=True):
+        if heading and len(passage.text[text_start:end].strip()) >= LEAST_SECTION_CHARACTERS:
             yield heading, start, end
 
 
 def topic_of(heading: str) -> str | None:
-    """Return a heading as the subject of a question; None where the heading names no subject."""
+    """Return a heading as the topic of a question, "side effects" for "3.1 Side effects"; None if it names no topic."""
     text = _NUMBERING.sub("", " ".join(heading.split())).strip().rstrip(".:")
     words = _words(text)
-    if not words or words <= _PLAIN or len(text) > LONGEST_HEADING or text.endswith(("?", "!")):
+    if not words or words <= _STANDARD_HEADING_WORDS or len(text) > LONGEST_HEADING or text.endswith(("?", "!")):
         return None
-    if text.isupper() and len(text) > 5:
+    is_acronym = len(text) <= LONGEST_ACRONYM
+    if text.isupper() and not is_acronym:
         text = text.lower()
-    first = text.split()[0]
-    plain = first[1:].islower() and not any(mark in first for mark in "-/")
-    names = sum(word[:1].isupper() for word in text.split()) > 1
-    return text[0].lower() + text[1:] if plain and not names else text
+    first_word = text.split()[0]
+    is_common_word = first_word[1:].islower() and not any(mark in first_word for mark in "-/")
+    is_name = sum(word[:1].isupper() for word in text.split()) > 1
+    return text[0].lower() + text[1:] if is_common_word and not is_name else text
 
 
 def names_nothing_new(question: str, passages: Sequence[Passage], asked: str) -> bool:
-    """Return whether all names and numbers of a question occur in the passages or in an earlier question."""
+    """Return whether all names and numbers of a question occur in the passages or in the question asked before.
+
+    False as well for a question that is too long, or the same as the one asked before.
+    """
     if len(question) > LONGEST_QUESTION or question.casefold() == asked.casefold():
         return False
     known = " ".join([asked, *(f"{passage.title} {passage.text}" for passage in passages)]).casefold()
-    return all(name.rstrip(".,").casefold() in known for name in _NAMED.findall(question))
+    return all(name.rstrip(".,").casefold() in known for name in _NAME_OR_NUMBER.findall(question))
 
 
 def _words(text: str) -> set[str]:
