@@ -184,7 +184,7 @@ EXAMPLES = [
     ("conversation.counterparts._GROUP_AS_SUBJECT", "much do members pay", "much does the member pay"),
     ("conversation.counterparts._GROUP_FRAGMENT", "for the children", "for the children of Lund", "fullmatch"),
     ("conversation.antecedents._OCCASION", "the meeting of the trustees", "the trustees met in March"),
-    ("conversation.repeated_answers._REASON", "closed because of asbestos", "closed in March"),
+    ("conversation.repeated_answers._GIVES_REASON", "closed because of asbestos", "closed in March"),
     ("conversation.follow_ups._ASKS_PEOPLE_AT_OCCASION", "who was absent", "who was napoleon", "fullmatch"),
     ("conversation.follow_ups._YES_NO_QUESTION", "did the trustees agree", "when did they agree", "fullmatch"),
     ("conversation.follow_ups._ASKS_FIRM_FIGURE", "how many stores did it open", "why did it open"),

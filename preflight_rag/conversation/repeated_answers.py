@@ -19,23 +19,25 @@ from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import STOP_WORDS, words
 
 MOST_QUOTES = 3
-"""Quotes that are shown of a repeated answer; a guess."""
+"""Maximum number of quotes shown of a repeated answer; a guess."""
 _ASKS_WHY = re.compile(r"\b(?:why|how come|for what reason)\b", re.I)
-MOST_NAMING = 2
-"""Sentences about a new subject that are shown; a guess."""
-_SAYS_SOMETHING = re.compile(r"[.!]$|\d|\|")
-"""What a sentence or a row has, and a heading has not."""
-_COMPARES = re.compile(r"\b(?:most|least|more|less|fewer|fewest|(?!west\b|best\b)[a-z]{2,12}est)\b", re.I)
+MOST_SENTENCES = 2
+"""Maximum number of sentences shown about a new subject; a guess."""
+_STATEMENT = re.compile(r"[.!]$|\d|\|")
+"""A mark that a sentence or a row has, and a heading has not."""
+_COMPARISON_WORD = re.compile(r"\b(?:most|least|more|less|fewer|fewest|(?!west\b|best\b)[a-z]{2,12}est)\b", re.I)
 _LABEL_AT_END = re.compile(r"\b[a-z]+ (?:[A-Z]|\d{1,4}[A-Za-z]?)(?=\W*$)")
-"""A thing that a letter or a number tells from others, which are no words of the index: "house A"."""
-_REASON = re.compile(r"\b(?:because|owing to|due to|in order to|so that|on (?:the )?grounds of|therefore)\b", re.I)
+"""A noun with a letter or number, which is no word of the index, at the end of a question: "house A"."""
+_GIVES_REASON = re.compile(
+    r"\b(?:because|owing to|due to|in order to|so that|on (?:the )?grounds of|therefore)\b", re.I
+)
 
 
 def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
-    """Return whether an answer repeats the last one: it has the same quote and begins with the same words.
+    """Return whether an answer repeats the last one: it has the same first quote and the same first line.
 
-    If the message was only appended to the last question ("And the deposit?"), an answer without any of its words in
-    the quote is a repetition, too.
+    If the message was only appended to the last question ("And the deposit?"), an answer with the same quote repeats
+    the last one, too, if the quote has none of the message's new words.
 
     Args:
         message: The follow-up as it was typed.
@@ -49,13 +51,13 @@ def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str
     quote = citations[0].quote
     if quote != earlier["citations"][0]["quote"]:
         return False
-    new = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
-    is_behind = asked != earlier["question"] and asked.startswith(earlier["question"])
-    return _headline(answer) == _headline(earlier["answer"]) or (is_behind and new.isdisjoint(words(quote)))
+    new_words = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
+    is_appended = asked != earlier["question"] and asked.startswith(earlier["question"])
+    return _first_line(answer) == _first_line(earlier["answer"]) or (is_appended and new_words.isdisjoint(words(quote)))
 
 
-def without_old_subject(subject: Sequence[str], citations: Sequence[Citation], earlier: EarlierState) -> list[Citation]:
-    """Return the citations without the last answer's quotes that do not name the subject which a follow-up put in.
+def _drop_old_subject(subject: Sequence[str], citations: Sequence[Citation], earlier: EarlierState) -> list[Citation]:
+    """Return the citations of an answer without the last answer's quotes, unless these name a follow-up's new subject.
 
     The line of chain mail was shown for chain mail, and is no answer to "What about leather armor?".
 
@@ -65,48 +67,57 @@ def without_old_subject(subject: Sequence[str], citations: Sequence[Citation], e
         earlier: The last answer.
     """
     shown = {" ".join(citation["quote"].split()) for citation in earlier["citations"]}
-    return [each for each in citations if " ".join(each.quote.split()) not in shown or names(subject, each)]
+    return [
+        citation
+        for citation in citations
+        if " ".join(citation.quote.split()) not in shown or _names_subject(subject, citation)
+    ]
 
 
 def new_first(draft: Draft, message: str, asked: str, earlier: EarlierState) -> Draft:
-    """Return evidence for a follow-up with what the last answer showed behind what it did not show.
+    """Return a draft of mere evidence with its new quotes first, and those that the last answer showed behind them.
+
+    A draft that claims something stays as it is, and so does one whose standalone question was only appended to the
+    question before: there, the same quote may say it in other words.
 
     Args:
         draft: The answer.
         message: The follow-up as it was typed.
-        asked: The standalone question made from it; where that is not clear, the same quote may say it in other words.
+        asked: The standalone question made from it.
         earlier: The last answer.
     """
-    lead, *quotes = draft.text.split("\n\n")
-    if draft.claims or not only_says_near(lead) or asked.startswith(earlier["question"]):
+    header, *quotes = draft.text.split("\n\n")
+    if draft.claims or not only_says_near(header) or asked.startswith(earlier["question"]):
         return draft
     quotes.sort(key=lambda quote: shows_nothing_new(quote, message, earlier))
-    return replace(draft, text="\n\n".join([lead, *quotes]))
+    return replace(draft, text="\n\n".join([header, *quotes]))
 
 
 def shows_nothing_new(quote: str, message: str, earlier: EarlierState) -> bool:
-    """Return whether the last answer showed a row or a heading, and it has nothing that a follow-up asks for.
+    """Return whether a quote has a row or heading of the last answer, and no word or figure that a follow-up asks for.
 
     A whole sentence may say it in other words: where somebody worked before is said by what she was.
 
     Args:
-        quote: What is shown, which may stand between quotation marks.
+        quote: The text shown, which may stand between quotation marks.
         message: The follow-up as it was typed.
         earlier: The last answer.
     """
     text = " ".join(quote.split())
     shown = [" ".join(citation["quote"].split()) for citation in earlier["citations"]]
-    was_shown = any(each in text and (is_row(each) or not each.endswith((".", "!", "?"))) for each in shown)
-    own, figures = own_words(message) - frozenset(words(earlier["question"])), figures_asked_for(message)
-    return was_shown and own.isdisjoint(words(text)) and not (figures and figures(text))
+    rows_and_headings = [part for part in shown if is_row(part) or not part.endswith((".", "!", "?"))]
+    new_words, find_figures = own_words(message) - frozenset(words(earlier["question"])), figures_asked_for(message)
+    has_new_word = not new_words.isdisjoint(words(text))
+    has_figure = find_figures is not None and bool(find_figures(text))
+    return any(part in text for part in rows_and_headings) and not has_new_word and not has_figure
 
 
-def names(subject: Sequence[str], cited: Citation) -> bool:
-    """Return whether a citation's quote or title has all the words of a subject in one of its spellings."""
-    return _has(subject, f"{cited.title} {cited.quote}")
+def _names_subject(spellings: Sequence[str], citation: Citation) -> bool:
+    """Return whether a citation's title and quote have all content words of one spelling of a subject."""
+    return _has_subject(spellings, f"{citation.title} {citation.quote}")
 
 
-def naming_sentences(
+def _sentences_naming_subject(
     subject: Sequence[str], asked: str, earlier: EarlierState, passages: Mapping[int, Passage]
 ) -> list[Citation]:
     """Return the sentences or rows of a turn's passages that name a new subject, nearest to the question first.
@@ -119,20 +130,20 @@ def naming_sentences(
         earlier: The last answer.
         passages: The passages of the turn by rank.
     """
-    known = {citation["document_id"] for citation in earlier["citations"]}
+    cited_documents = {citation["document_id"] for citation in earlier["citations"]}
     terms = frozenset(words(asked)) - STOP_WORDS - frozenset(words(" ".join(subject)))
-    found: list[tuple[int, int, str]] = []
+    scored: list[tuple[int, int, str]] = []  # the negative number of shared terms, the passage's rank, the sentence
     for rank, passage in passages.items():
         for start, end in sentence_spans(passage.text):
             sentence = passage.text[start:end]
-            if not (_has(subject, sentence) and _SAYS_SOMETHING.search(sentence)):
+            if not (_has_subject(subject, sentence) and _STATEMENT.search(sentence)):
                 continue
             shared = len(terms.intersection(words(sentence)))
-            if passage.document_id in known or 2 * shared >= len(terms):
-                found.append((-shared, rank, sentence))
-    nearest = sorted(found, key=lambda each: each[:2])[:MOST_NAMING]
-    cited = [find_citation(n, rank, "", [(rank, text)], passages) for n, (_, rank, text) in enumerate(nearest, 1)]
-    return [each for each in cited if each.verified]
+            if passage.document_id in cited_documents or 2 * shared >= len(terms):
+                scored.append((-shared, rank, sentence))
+    nearest = sorted(scored, key=lambda row: row[:2])[:MOST_SENTENCES]
+    citations = [find_citation(n, rank, "", [(rank, text)], passages) for n, (_, rank, text) in enumerate(nearest, 1)]
+    return [citation for citation in citations if citation.verified]
 
 
 def of_new_subject(
@@ -144,9 +155,9 @@ def of_new_subject(
     *,
     claims: bool,
 ) -> list[Citation] | None:
-    """Return what is shown, as evidence, instead of an answer that does not name a follow-up's new subject.
+    """Return the citations to show, as evidence, instead of an answer that does not name a follow-up's new subject.
 
-    The list is empty where all that was found is about the old subject, and None where the answer may stand.
+    The list is empty if everything found is about the old subject; the result is None if the answer may stand.
 
     Args:
         subject: The spellings of the new subject.
@@ -156,41 +167,47 @@ def of_new_subject(
         passages: The passages of the turn by rank.
         claims: Whether the answer claims something.
     """
-    if any(names(subject, each) for each in (citations[:1] if claims else citations)):
-        kept = without_old_subject(subject, citations, earlier)
-        return None if len(kept) == len(citations) or (claims and kept[:1] == citations[:1]) else kept
-    kept = without_old_subject(subject, citations, earlier)
-    naming = naming_sentences(subject, asked, earlier, passages)
+    kept = _drop_old_subject(subject, citations, earlier)
+    keeps_all = len(kept) == len(citations)
+    # A claim rests on its first citation.
+    supporting = citations[:1] if claims else citations
+    if any(_names_subject(subject, citation) for citation in supporting):
+        return None if keeps_all or (claims and kept[:1] == citations[:1]) else kept
+    naming = _sentences_naming_subject(subject, asked, earlier, passages)
     if not naming and kept:
-        return None if len(kept) == len(citations) and not claims else kept
+        return None if keeps_all and not claims else kept
     # A quote that does not say whom or what it is about may be about the new subject.
-    old = frozenset(words(earlier["question"])) - STOP_WORDS - frozenset(words(asked))
-    shown = [*naming, *kept] or [each for each in citations if old.isdisjoint(words(each.quote))]
-    return [each.model_copy(update={"n": n}) for n, each in enumerate(shown, 1)]
+    old_words = frozenset(words(earlier["question"])) - STOP_WORDS - frozenset(words(asked))
+    neutral = [citation for citation in citations if old_words.isdisjoint(words(citation.quote))]
+    shown = [*naming, *kept] or neutral
+    return [citation.model_copy(update={"n": n}) for n, citation in enumerate(shown, 1)]
 
 
 def means_the_one(earlier: EarlierState, citations: Sequence[Citation]) -> bool:
-    """Return whether the last answer named one of several things, and the new answer's quote is about that one.
+    """Return whether the last answer named one of several things, and the new answer's first quote is about that one.
 
-    It did by a claim, or by a single quote of what has the asked property: "Which hut has a stove?".
+    The last answer named it by a claim with citation marks, or by its only quote, which is the new one as well and
+    shows the property asked for: "Which hut has a stove?". One quote does not tell which thing has "the most".
     """
-    first = next(iter(earlier["answer"].splitlines()), "")
     if not citations:
         return False
-    if without_marks(first) != first:
-        return frozenset(words(without_marks(first))) <= frozenset(words(citations[0].quote))
-    is_one = [citation["quote"] for citation in earlier["citations"]] == [citations[0].quote]
-    return is_one and _COMPARES.search(earlier["question"]) is None
+    first_line, quote = next(iter(earlier["answer"].splitlines()), ""), citations[0].quote
+    claim = without_marks(first_line)
+    if claim != first_line:
+        return frozenset(words(claim)) <= frozenset(words(quote))
+    is_only_quote = [citation["quote"] for citation in earlier["citations"]] == [quote]
+    return is_only_quote and _COMPARISON_WORD.search(earlier["question"]) is None
 
 
-def _has(subject: Sequence[str], text: str) -> bool:
-    """Return whether a text has all the words of a subject in one of its spellings."""
-    known = frozenset(words(text))
-    return any(terms and terms <= known for terms in (frozenset(words(each)) - STOP_WORDS for each in subject))
+def _has_subject(spellings: Sequence[str], text: str) -> bool:
+    """Return whether a text has all content words of one spelling of a subject."""
+    text_words = frozenset(words(text))
+    content_words = [frozenset(words(spelling)) - STOP_WORDS for spelling in spellings]
+    return any(terms and terms <= text_words for terms in content_words)
 
 
 def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
-    """Return whether a follow-up, such as "and why?", has no content word of its own.
+    """Return whether a follow-up, such as "and why?", was only appended to the last question and adds no content word.
 
     A search for such a message would only lead to the last answer again. "And in fiscal 2021?" has content words, and
     "where?", of which a whole question was made, may be answered by the same quote. So may "why?" if the quote gives a
@@ -207,35 +224,35 @@ def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
     if asked == earlier["question"] or not frozenset(words(message)) <= frozenset(words(earlier["question"])):
         return False
     quote = earlier["citations"][0]["quote"] if earlier["citations"] else ""
-    is_reason = _ASKS_WHY.search(message) is not None and _REASON.search(quote) is not None
-    return asked.startswith(earlier["question"]) and not is_reason
+    quote_tells_why = _ASKS_WHY.search(message) is not None and _GIVES_REASON.search(quote) is not None
+    return asked.startswith(earlier["question"]) and not quote_tells_why
 
 
 def bears_on(message: str, quotes: Sequence[str], earlier: EarlierState) -> bool:
     """Return whether one of an answer's quotes may say what a follow-up asks for.
 
-    It has one of the follow-up's own words, or a figure of the asked kind. Of a question for no figure, only "which
-    one" is known to ask for what a sentence without its words does not say.
+    A quote may if it has one of the follow-up's new words, or a figure of the kind asked for. A question for no figure
+    may be answered without its words, except "which one", which takes a row of a table.
 
     Args:
         message: The follow-up as it was typed.
-        quotes: What the answer cites.
+        quotes: The answer's quotes.
         earlier: The last answer.
     """
-    own = own_words(message) - frozenset(words(earlier["question"]))
-    if any(own & frozenset(words(quote)) for quote in quotes):
+    new_words = own_words(message) - frozenset(words(earlier["question"]))
+    if any(new_words & frozenset(words(quote)) for quote in quotes):
         return True
-    figures = figures_asked_for(message)
-    if figures is None:
+    find_figures = figures_asked_for(message)
+    if find_figures is None:
         return not asks_which_of_these(message) or any(map(is_row, quotes))
     # A cell of a row shows its figure without a unit: "Hours: 12".
-    return any(figures(quote) or (is_row(quote) and re.search(r"\d", quote)) for quote in quotes)
+    return any(find_figures(quote) or (is_row(quote) and re.search(r"\d", quote)) for quote in quotes)
 
 
 def shown_again(citations: Sequence[Citation], message: str = "") -> str:
-    """Return the quotes of a repeated answer as evidence, because one sentence must not support two claims.
+    """Return a text that shows the quotes of a repeated answer as evidence: one sentence must not support two claims.
 
-    Of a message that names nothing itself, a quote with its words stands first: "What happens if we take less?".
+    For a message without a subject, the quotes with most of its words come first: "What happens if we take less?".
 
     Args:
         citations: The answer's citations.
@@ -243,13 +260,13 @@ def shown_again(citations: Sequence[Citation], message: str = "") -> str:
     """
     shown = list(citations[:MOST_QUOTES])
     if has_no_subject(message):
-        own = own_words(message)
-        shown.sort(key=lambda each: -len(own & frozenset(words(each.quote))))
-    quotes = [quoted(each.n, without_marks(" ".join(each.quote.split()))) for each in shown]
+        message_words = own_words(message)
+        shown.sort(key=lambda citation: -len(message_words & frozenset(words(citation.quote))))
+    quotes = [quoted(citation.n, without_marks(" ".join(citation.quote.split()))) for citation in shown]
     return "\n\n".join([CLOSEST, *quotes])
 
 
-def _headline(answer: str) -> str:
-    """Return the first line of an answer in lower case, without its marks, for comparison."""
-    first = next((line for line in without_marks(answer).splitlines() if line.strip()), "")
-    return first.strip(" *_.").casefold()
+def _first_line(answer: str) -> str:
+    """Return an answer's first line with text, in lower case and without citation marks, for comparison."""
+    line = next((line for line in without_marks(answer).splitlines() if line.strip()), "")
+    return line.strip(" *_.").casefold()
