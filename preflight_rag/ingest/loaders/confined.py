@@ -124,10 +124,7 @@ def _install_socket_filter() -> bool:
 
 
 def _refuse_event(event: str, arguments: tuple[Any, ...]) -> None:
-    """Raise `PermissionError` for Python's audit events that open sockets or start programs other than the permitted ones.
-
-    This is an audit hook, which cannot be removed again.
-    """
+    """Raise `PermissionError` for an audit event of Python that opens a socket or starts a program but tesseract."""
     if event.startswith("socket.") and event not in ("socket.gethostname", "socket.sethostname"):
         raise PermissionError(13, f"a process that reads files has no network ({event})")
     if event == "subprocess.Popen":

@@ -1,4 +1,4 @@
-"""Books (.epub): their chapters in the order of reading; each is an XHTML page."""
+"""Read books (.epub): their chapters, each an XHTML page, in reading order."""
 
 from __future__ import annotations
 
@@ -21,46 +21,50 @@ from preflight_rag.state.values import Document
 if TYPE_CHECKING:
     from lxml.etree import _Element
 
-_CONTAINER = "META-INF/container.xml"
+_CONTAINER_FILE = "META-INF/container.xml"
 
 
 def load_epub(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a book as one document; `metadata["sections"]` lists the headings of its chapters.
 
     Raises:
-        EncryptedDocument: It can be read by one program only (DRM).
-        UnreadableDocument: It is no book.
-        DocumentTooLarge: It unpacks to more than `max_bytes`.
+        EncryptedDocument: The book is protected against copying (DRM).
+        UnreadableDocument: The file is no book.
+        DocumentTooLarge: The file unpacks to more than `max_bytes`.
     """
     try:
         with open_archive(path, max_bytes, "book") as archive:
             if "META-INF/rights.xml" in archive.namelist():
                 raise EncryptedDocument(f"{path} is protected against copying (DRM)", help="Take a copy without it")
-            yield _book(path, archive)
+            yield _read_book(path, archive)
     except (XMLSyntaxError, KeyError) as error:
         raise UnreadableDocument(f"{path} is no readable book: {error}") from error
 
 
-def _book(path: Path, archive: ZipFile) -> Document:
-    """Return the document of an opened book."""
-    root = parse_xml(archive.read(_CONTAINER))
-    place = next((str(each.get("full-path", "")) for each in root.iter() if local(each) == "rootfile"), "")
-    if not place:
+def _read_book(path: Path, archive: ZipFile) -> Document:
+    """Return the document of a book whose archive is open; chapters that it lacks are reported.
+
+    Raises:
+        UnreadableDocument: The book does not name its content.
+    """
+    root = parse_xml(archive.read(_CONTAINER_FILE))
+    package_name = next((str(file.get("full-path", "")) for file in root.iter() if local(file) == "rootfile"), "")
+    if not package_name:
         raise UnreadableDocument(f"{path} is no book: its container names no content")
-    package = parse_xml(archive.read(place))
+    package = parse_xml(archive.read(package_name))
     report = ReadReport()
-    parts, missing, names = Parts(), 0, set(archive.namelist())
-    for name in _chapters(package, posixpath.dirname(place)):
+    parts, missing_chapters, names = Parts(), 0, set(archive.namelist())
+    for name in _chapter_names(package, posixpath.dirname(package_name)):
         if name not in names:
-            missing += 1
+            missing_chapters += 1
             continue
         report.count("chapters")
         for style, block in read_chapter_blocks(archive.read(name), path, report):
             parts.add(block, style)
-    if missing:
-        report.leave_out(f"chapters that the file lacks: {missing}")
+    if missing_chapters:
+        report.leave_out(f"chapters that the file lacks: {missing_chapters}")
         report.less.append("chapters that the book names are not in it")
-    properties = _properties(package)
+    properties = _dublin_core_properties(package)
     return file_document(
         path,
         parts.joined(),
@@ -75,26 +79,30 @@ def _book(path: Path, archive: ZipFile) -> Document:
     )
 
 
-def _chapters(package: _Element, folder: str) -> Iterator[str]:
-    """Yield the names of the pages in reading order."""
-    items = {
-        str(each.get("id")): str(each.get("href", ""))
-        for each in package.iter()
-        if local(each) == "item" and "html" in str(each.get("media-type", ""))
-    }
+def _chapter_names(package: _Element, folder: str) -> Iterator[str]:
+    """Yield the names of a book's pages in its archive, in reading order and each once.
+
+    Args:
+        package: The root element of the package document.
+        folder: The folder of the package document, to which its links are relative.
+    """
+    pages: dict[str, str] = {}
+    for item in package.iter():
+        if local(item) == "item" and "html" in str(item.get("media-type", "")):
+            pages[str(item.get("id"))] = str(item.get("href", ""))
     seen: set[str] = set()
-    for each in package.iter():
-        if local(each) == "itemref" and (href := items.get(str(each.get("idref")))):
+    for reference in package.iter():
+        if local(reference) == "itemref" and (href := pages.get(str(reference.get("idref")))):
             name = posixpath.normpath(posixpath.join(folder, unquote(href.split("#")[0])))
-            if name not in seen:  # a book of a few kB could name a chapter a million times
+            if name not in seen:  # A hostile book of a few kB could name a chapter a million times.
                 seen.add(name)
                 yield name
 
 
-def _properties(package: _Element) -> dict[str, list[str]]:
-    """Return the book's Dublin Core metadata by field name."""
-    found: dict[str, list[str]] = {}
-    for each in package.iter():
-        if "purl.org/dc/elements" in str(each.tag) and each.text and each.text.strip():
-            found.setdefault(local(each), []).append(one_line(each.text))
-    return found
+def _dublin_core_properties(package: _Element) -> dict[str, list[str]]:
+    """Return the values of a book's Dublin Core metadata ("title", "creator") by field name."""
+    properties: dict[str, list[str]] = {}
+    for element in package.iter():
+        if "purl.org/dc/elements" in str(element.tag) and element.text and element.text.strip():
+            properties.setdefault(local(element), []).append(one_line(element.text))
+    return properties

@@ -1,4 +1,4 @@
-"""What loaders share: clean text, dates, people, and the identity of a document that is a whole file."""
+"""Functions that the loaders share: clean text, dates, people, and the document that is a whole file."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from preflight_rag.text.headings import plain_headings
 from preflight_rag.text.legends import with_legends
 from preflight_rag.text.tables import errors_in, is_row
 
-_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
+_UNWANTED_CHARACTER = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u200b\u2060\ufeff\ufffe\uffff]")
 _LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _MOJIBAKE = re.compile("[\xc3-\xdf][\x80-\x9f]|[\xe0-\xef][\x80-\x9f][\x80-\xbf]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_ISO = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
-_LONGEST_NUMBER = 10
-"""Figures of a number that is read; int() refuses the ones of thousands."""
-_NOBODY = ("anonymous", "unknown", "unspecified", "python-docx")
-_BETWEEN_NAMES = re.compile(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++")
-_FORM = re.compile(
+_ISO_DATE = re.compile(r"(?:D:)?(\d{4})(?:[-/.]?(\d{2})(?:[-/.]?(\d{2}))?)?(?!\d{1,3}\b)")
+_MAXIMUM_DIGITS = 10
+"""Maximum digits of a number that is read; int() refuses thousands of them."""
+_NOT_NAMES = ("anonymous", "unknown", "unspecified", "python-docx")
+_NAME_SEPARATOR = re.compile(r"(?>(?:(?<!\s)\s++)?);\s*+|(?<!\s)[^\S\n]*+\n\s*+|(?<!\s)\s++and\s++")
+_FORM_LABEL = re.compile(
     r"(?:account|bill(?:ing|ed)?|booking|claim|client|company|contact|customer|date|document|employee|first|full|given"
     r"|guest|insured|invoice|item|last|line|order|owner|patient|policy|purchase|ship(?:ping|ped)?|student|tax|vendor)"
     r" (?:name|no|number|id|date|address|phone|e-?mail|year|to|of birth|code|type)(?:[.:# ]|$)"
@@ -38,36 +38,34 @@ _FORM = re.compile(
     r"|[a-z ]{1,20} ?# ?\S*\d",
     re.IGNORECASE,
 )
-"""How the first line of a form begins: a label with what was filled in. "Name That Tune" begins a title."""
-_FILLED_IN = re.compile(
+"""The beginning of a form's line, a label: "Invoice no", "Customer name", but not "Name That Tune"."""
+_FORM_VALUE = re.compile(
     r"\b\d{1,2}[/.]\d{1,2}[/.]\d{4}\b|\b\d{1,2}:\d{2}\b|\b(?:page|year) \d+|\b\d{3}[-) ]{1,2}\d{3}-\d{4}\b",
     re.IGNORECASE,
 )
-"""What a form's line holds and a title does not: a day in numbers, a time, a telephone number."""
-_FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
-
-
+"""A value in a form that no title has: a date in digits, a time, a telephone number."""
+_DATE_FORMATS = ("%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%Y %b %d", "%Y %B %d", "%Y %b", "%B %Y", "%b %Y")
 TITLE_CHARACTERS = 150
-"""A longer line is no title; a guess."""
-MOST_LINKS = 500
-"""Links of a document whose targets are read; this number and the next are guesses."""
-_LONGEST_ADDRESS = 500
-_ADDRESS = re.compile(r"(?:https?|ftps?|mailto|tel|file|sip):[^\s]", re.IGNORECASE)
-MOST_ERRORS = 5
-"""Kinds of errors in cells that a report names; a guess."""
+"""Maximum characters of a title; a guess."""
+MAXIMUM_LINKS = 500
+"""Maximum number of links of a document whose addresses are listed; this number and the next are guesses."""
+_MAXIMUM_ADDRESS_LENGTH = 500
+_LINK_ADDRESS = re.compile(r"(?:https?|ftps?|mailto|tel|file|sip):[^\s]", re.IGNORECASE)
+MAXIMUM_NAMED_ERRORS = 5
+"""Maximum number of kinds of errors in cells that a report names; a guess."""
 DATE_FIELDS = ("date", "published", "publication_date", "pub_date", "pubdate", "year")
 AUTHOR_FIELDS = ("authors", "author")
 SOURCE_FIELDS = ("source", "url", "link")
-DEEPEST_FIELDS = 100
-"""Levels of lists and objects within each other; a guess at what no record has. SQLite reads a thousand."""
-LONGEST_NUMBER = 1024
-"""Bits of a whole number that is kept as one; a guess."""
+MAXIMUM_FIELD_DEPTH = 100
+"""Maximum depth of nested lists and objects; a guess at what no record has. SQLite reads a thousand."""
+MAXIMUM_INTEGER_BITS = 1024
+"""Maximum bits of an integer that is stored as a number; a guess."""
 PUBMED_ABSTRACT, PMC_REVIEW, PMC_OTHER = "D1", "D2", "D3"
-"""What a document of NCBI's is, as its `metadata["origin"]` says (CPQA, section III.B)."""
+"""Values of `metadata["origin"]` of NCBI's documents (CPQA, section III.B)."""
 
 
-def _reread(match: re.Match[str]) -> str:
-    """Return a character whose UTF-8 bytes were once read as Latin-1, recognised by its control characters."""
+def _repair_mojibake(match: re.Match[str]) -> str:
+    """Return the character whose UTF-8 bytes were decoded as Latin-1; the matched text if they are no character."""
     try:
         return match.group().encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
@@ -75,19 +73,17 @@ def _reread(match: re.Match[str]) -> str:
 
 
 def clean(text: str) -> str:
-    """Return a text without NULs, control and zero-width characters, and with line feeds as line ends.
-
-    Check boxes are in words.
-    """
-    text = _MOJIBAKE.sub(_reread, _SURROGATE.sub("\ufffd", text))
+    """Return a text without control and zero-width characters, with line feeds as line ends, and boxes in words."""
+    text = _MOJIBAKE.sub(_repair_mojibake, _SURROGATE.sub("\ufffd", text))
     text = _LINE_END.sub("\n", text)
-    return with_boxes(_UNWANTED.sub("", text).replace("\u00a0", " "))
+    return with_boxes(_UNWANTED_CHARACTER.sub("", text).replace("\u00a0", " "))
 
 
-def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:
-    """Return a field in a form that can be stored and searched: JSON values with clean strings.
+def json_values(value: Any, levels: int = MAXIMUM_FIELD_DEPTH) -> Any:
+    """Return a field's value in a form that can be stored and searched: JSON values with clean strings.
 
-    NaN and infinity become null, because SQLite refuses to read any JSON that contains them.
+    Very large integers become hexadecimal strings, values of unknown types their text. NaN and
+    infinity become null, because SQLite refuses to read JSON that contains them.
 
     Raises:
         UnreadableDocument: The value is nested too deeply.
@@ -96,12 +92,12 @@ def json_values(value: Any, levels: int = DEEPEST_FIELDS) -> Any:
         return value
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, int):  # Python writes no longer ones in decimal.
-        return value if value.bit_length() < LONGEST_NUMBER else clean(hex(value))
+    if isinstance(value, int):  # Python refuses to write very large ones in decimal.
+        return value if value.bit_length() < MAXIMUM_INTEGER_BITS else clean(hex(value))
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if levels == 0:
-        raise UnreadableDocument(f"its fields have more than {DEEPEST_FIELDS} levels")
+        raise UnreadableDocument(f"its fields have more than {MAXIMUM_FIELD_DEPTH} levels")
     if isinstance(value, dict):
         return {clean(str(key)): json_values(item, levels - 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -115,10 +111,12 @@ def tidy(text: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
-def whole_number(text: str, default: int, most: int = 999_999) -> int:
-    """Return the number that figures of a file spell; the default for other signs, and for more than is plausible."""
-    number = int(text) if len(text) <= _LONGEST_NUMBER and text.isascii() and text.isdigit() else most + 1
-    return number if number <= most else default
+def whole_number(text: str, default: int, maximum: int = 999_999) -> int:
+    """Return the number that a text of digits spells; the default for other texts, and for numbers over the maximum."""
+    if len(text) > _MAXIMUM_DIGITS or not text.isascii() or not text.isdigit():
+        return default
+    number = int(text)
+    return number if number <= maximum else default
 
 
 def one_line(text: object) -> str:
@@ -127,55 +125,64 @@ def one_line(text: object) -> str:
 
 
 def iso_date(value: object) -> str | None:
-    """Return a date in one of the usual notations as `YYYY`, `YYYY-MM` or `YYYY-MM-DD`; else None."""
+    """Return a date, or a text or year that states one, as `YYYY`, `YYYY-MM` or `YYYY-MM-DD`; None for other values."""
     if isinstance(value, datetime):
         return value.date().isoformat()
     if isinstance(value, date):
         return value.isoformat()
     text = one_line(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    match = _ISO.match(text)
-    found = checked_date(*match.groups()) if match else None
-    if match and found and (match[2] or match.end() == len(text)):
-        return found
-    for pattern in _FORMATS:
+    match = _ISO_DATE.match(text)
+    iso_text = checked_date(*match.groups()) if match else None
+    # A lone year at the beginning may belong to another notation: "2024 May 3".
+    if match and iso_text and (match[2] or match.end() == len(text)):
+        return iso_text
+    for date_format in _DATE_FORMATS:
         try:
-            parsed = datetime.strptime(text, pattern)
+            parsed_date = datetime.strptime(text, date_format)
         except ValueError:
             continue
-        return parsed.strftime("%Y-%m-%d" if "%d" in pattern else "%Y-%m")
+        return parsed_date.strftime("%Y-%m-%d" if "%d" in date_format else "%Y-%m")
     try:
         return parsedate_to_datetime(text).date().isoformat()
     except (TypeError, ValueError):
-        return found
+        return iso_text
 
 
 def checked_date(year: str | None, month: str | None = None, day: str | None = None) -> str | None:
-    """Return the ISO date of the plausible parts; a month may be a number or an English name."""
+    """Return the ISO date of a year, month and day, without those that are missing or invalid; None without a year.
+
+    The month may be a number or an English name.
+    """
     if not year or not year.isdigit() or not 1000 <= int(year) <= 2999:
         return None
-    name = (month or "")[:3].lower()
-    number = int(name) if name.isdigit() else MONTHS.index(name) + 1 if name in MONTHS else 0
-    if not 1 <= number <= 12:
+    short_month = (month or "")[:3].lower()
+    month_number = MONTHS.index(short_month) + 1 if short_month in MONTHS else 0
+    if short_month.isdigit():
+        month_number = int(short_month)
+    if not 1 <= month_number <= 12:
         return year
     try:
-        return date(int(year), number, int(day or "")).isoformat()
+        return date(int(year), month_number, int(day or "")).isoformat()
     except ValueError:
-        return f"{year}-{number:02d}"
+        return f"{year}-{month_number:02d}"
 
 
 def people(value: object) -> tuple[str, ...]:
-    """Return author names from a list, or from a text that separates them by semicolons, line ends or `and`."""
+    """Return the author names in a list, or in a text that separates them by semicolons, line ends or "and".
+
+    Other values have none; words such as "unknown" are no names. Items of a list may be objects with a `name`.
+    """
     if isinstance(value, str):
-        names: Iterable[object] = _BETWEEN_NAMES.split(value)
+        names: Iterable[object] = _NAME_SEPARATOR.split(value)
     elif isinstance(value, list | tuple):
         names = (item.get("name", "") if isinstance(item, dict) else item for item in value)
     else:
         return ()
     cleaned = (one_line(item) for item in names if item is not None)
-    return tuple(name for name in cleaned if name and name.strip("()").lower() not in _NOBODY)
+    return tuple(name for name in cleaned if name and name.strip("()").lower() not in _NOT_NAMES)
 
 
-_OF_PAGE_NUMBERS = frozenset(
+_PAGE_NUMBER_WORDS = frozenset(
     (
         *("page", "pages", "p", "pg", "seite", "s", "pagina", "página", "sida", "side", "strana", "strona"),
         *("of", "von", "de", "di", "af", "av", "z"),
@@ -184,39 +191,42 @@ _OF_PAGE_NUMBERS = frozenset(
 
 
 def is_page_number(text: str) -> bool:
-    """Return whether a header or footer only states the page, such as "Page 2 of 5"."""
-    return _OF_PAGE_NUMBERS.issuperset(re.findall(r"[^\W\d_]+", text.lower()))
+    """Return whether a header or footer has no words but those of a page number: "Page 2 of 5"."""
+    return _PAGE_NUMBER_WORDS.issuperset(re.findall(r"[^\W\d_]+", text.lower()))
 
 
 def title_like(line: str) -> bool:
-    """Return whether the first line of a document without a marked title looks like a title."""
+    """Return whether a document's first line looks like its title: some words with a capital, no sentence, no form."""
     words = line.split()
     if not len(words) > 2 or len(line) > TITLE_CHARACTERS or not words[0][0].isupper():
         return False
-    if _FORM.match(line) or _FILLED_IN.search(line):
+    if _FORM_LABEL.match(line) or _FORM_VALUE.search(line):
         return False
     return not line.endswith((".", ",", ";")) and ". " not in line and iso_date(line) is None
 
 
 def absolute(path: Path) -> str:
-    """Return the path as a document id: absolute, links not followed; bytes that are not UTF-8 are escaped."""
+    """Return a path as a document's id: absolute, links not followed, and bytes that are not UTF-8 escaped."""
     return os.fsencode(os.path.abspath(path)).decode("utf-8", "backslashreplace")
 
 
 def link_lines(links: Iterable[tuple[str, str]]) -> list[str]:
-    """Return a line for each `(words, target)` of links that lead out of a document, where the words do not say it.
+    """Return a line "Link on “words”: address" for each link `(words, target)` that leads out of a document, once.
 
-    They stand behind the text: its sentences stay as they are, and an address is found by its letters and by its words.
+    Links whose words contain the address, and very long addresses, are left out. The lines are for the end of the
+    text: its sentences stay unchanged, and an address is found by its letters and by its words.
     """
     lines: dict[str, None] = {}
     for words, target in links:
-        shown, address = one_line(words), one_line(target)
-        plain = address.removeprefix("mailto:")
-        if not _ADDRESS.match(address) or len(address) > _LONGEST_ADDRESS or plain.rstrip("/") in shown:
+        label, address = one_line(words), one_line(target)
+        shown_address = address.removeprefix("mailto:")
+        is_external = _LINK_ADDRESS.match(address) is not None and len(address) <= _MAXIMUM_ADDRESS_LENGTH
+        if not is_external or shown_address.rstrip("/") in label:
             continue
-        short = shown if len(shown) <= TITLE_CHARACTERS else shown[:TITLE_CHARACTERS].rsplit(" ", 1)[0] + " …"
-        lines[f"Link on “{short}”: {plain}" if short else f"Link: {plain}"] = None
-    return list(lines)[:MOST_LINKS]
+        if len(label) > TITLE_CHARACTERS:
+            label = label[:TITLE_CHARACTERS].rsplit(" ", 1)[0] + " …"
+        lines[f"Link on “{label}”: {shown_address}" if label else f"Link: {shown_address}"] = None
+    return list(lines)[:MAXIMUM_LINKS]
 
 
 def file_document(
@@ -235,16 +245,28 @@ def file_document(
     report: ReadReport | None = None,
     find_headings: bool = False,
 ) -> Document:
-    """Return the document that `path` is, or one of those in it when `id` is given.
+    """Return the document of a whole file, or, with an `id`, one of several in it.
 
-    With `find_headings` the headings of a text that marks none are recorded as its sections.
+    The text's legends are explained in it, which moves the offsets of pages and sections. The report is completed by
+    counts of words and tables and by warnings, and put into the metadata.
 
-    `date` is what somebody stated about the document; `saved` is when a program made or saved the file, which may be
-    years later, and is kept as `metadata["file_saved"]` alone. What `report` says was left out is `metadata["unread"]`,
-    too, for the notes of an ingest.
+    Args:
+        path: The file.
+        text: Its text.
+        title: Its title; "" for the file's name.
+        date: The date that somebody stated for the document.
+        saved: When a program saved the file, which may be years later; kept as `metadata["file_saved"]` only.
+        authors: Its authors.
+        pages: `(number, offset)` of each page.
+        metadata: Further fields; `sections` are `[offset, heading]` of the headings.
+        id: The id; by default the absolute path.
+        source: The source; by default the absolute path.
+        if_empty: The end of the error's message for a text without letters and digits.
+        report: What was read and left out; what was left out becomes `metadata["unread"]`, too.
+        find_headings: Whether the headings of a text that marks none are looked for and recorded as sections.
 
     Raises:
-        EmptyDocument: There is no letter or digit in `text`.
+        EmptyDocument: There is no letter or digit in the text.
     """
     if not any(char.isalnum() for char in text):
         raise EmptyDocument(f"{source or path} {if_empty}")
@@ -256,19 +278,21 @@ def file_document(
         if metadata and "sections" in metadata:
             sections = [[explained.moved(offset), heading] for offset, heading in metadata["sections"]]
             metadata = {**metadata, "sections": sections}
-    if find_headings and not (metadata or {}).get("sections") and (found := plain_headings(text)):
-        metadata = {**(metadata or {}), "sections": [[offset, heading] for offset, heading in found]}
+    if find_headings and not (metadata or {}).get("sections") and (headings := plain_headings(text)):
+        metadata = {**(metadata or {}), "sections": [[offset, heading] for offset, heading in headings]}
     if not report.counts.get("rows") and (rows := sum(map(is_row, text.split("\n")))):
         report.counts["rows"] = rows
+        # Each run of adjacent rows is a table.
         report.counts["tables"] = sum(is_table for is_table, _ in groupby(filter(None, text.split("\n")), key=is_row))
     words = report.counts["words"] = len(text.split())
     if errors := errors_in(text):
-        many = "1 cell shows an error" if len(errors) == 1 else f"{len(errors):,} cells show errors"
-        report.less.append(f"{many} in the place of a value ({', '.join(list(dict.fromkeys(errors))[:MOST_ERRORS])})")
+        error_cells = "1 cell shows an error" if len(errors) == 1 else f"{len(errors):,} cells show errors"
+        kinds = ", ".join(list(dict.fromkeys(errors))[:MAXIMUM_NAMED_ERRORS])
+        report.less.append(f"{error_cells} in the place of a value ({kinds})")
     pictures = report.counts.get("pictures_without_text", 0)
     if pictures and words < FEW_WORDS:
-        many = "1 picture" if pictures == 1 else f"{pictures} pictures"
-        report.less.append(f"{words} {'word' if words == 1 else 'words'} beside {many} without text")
+        picture_count = "1 picture" if pictures == 1 else f"{pictures} pictures"
+        report.less.append(f"{words} {'word' if words == 1 else 'words'} beside {picture_count} without text")
     unread = report.unread()
     return Document(
         id=id or absolute(path),
@@ -289,7 +313,10 @@ def file_document(
 
 
 def in_file(document: Document, path: Path, *, part: object = None) -> Document:
-    """Return a document read from a file's bytes with the file's path as its id, or `path#part` for one of many."""
+    """Return a copy of a document with its file's path as its id, or `path#part` if the file contains several.
+
+    The path is also its source, and the file's name its title, where it has none.
+    """
     return document.model_copy(
         update={
             "id": f"{absolute(path)}#{part}" if part is not None else absolute(path),

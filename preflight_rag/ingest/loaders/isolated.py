@@ -1,9 +1,9 @@
-"""Loading files in a process of its own: what a file does to its reader, it does not do to the program.
+"""Load files in a separate process, so that a damaged or hostile file harms only its reader and not the program.
 
-A small file can make a parser take gigabytes or never end, and a parser in C can bring its process down. So files are
-read in a worker with limits on memory and on work, and the worker is ended when it has said nothing for too long. The
-next file gets a new one. The worker has no keys in its environment and no network (`confined.py`); it writes JSON, one
-line for each document.
+A small file can make a parser take gigabytes or never end, and a parser in C can crash its process. So files are read
+in a worker with limits on memory and processor time, which is killed when it sends nothing for too long; the next file
+gets a new one. The worker has no keys in its environment and no network (`confined.py`); it writes JSON, one line for
+each document.
 """
 
 from __future__ import annotations
@@ -30,29 +30,30 @@ from preflight_rag.state.errors import MEMORY, DocumentError, UnreadableDocument
 from preflight_rag.state.values import Document
 
 MEMORY_BYTES = 2 << 30
-"""Address space of a worker, beside some times the size of its file; a guess, several times what real papers took."""
+"""Address space of a worker, without a multiple of its file's size; a guess, several times what real papers took."""
 MEMORY_FACTOR = 8
 """Bytes of memory for each byte of a file; a guess: a parsed document takes several times its size."""
 WORKING_SECONDS = 30.0
-"""Of processor time without a page or a document after which a reader is ended, and one more for each
-`BYTES_A_SECOND`: 20 times what the slowest of 199 real files took, and a quarter of the bytes."""
-BYTES_A_SECOND = 50_000
-IN_ALL = 20
-"""Times `WORKING_SECONDS` that a whole file may take, whatever it says meanwhile; a guess."""
+"""Processor time without a page or a document after which a reader is killed: 20 times what the slowest of 199 real
+files took."""
+BYTES_PER_SECOND = 50_000
+"""Bytes of a file for which its reader gets one second more: a quarter of the speed of the slowest of these files."""
+MAXIMUM_WORKING_PERIODS = 20
+"""Processor time for a whole file, as a multiple of the time between two pages or documents; a guess."""
 SILENT_SECONDS = 60.0
-"""Of silence, at work or not, after which a reader is ended, and as many more for its file's bytes; a guess."""
-MOST_ERRORS = 1000
-"""Records of a file whose errors are reported one by one; of further ones only how many they are."""
-LINES_AHEAD = 64
-"""Documents and pages that a worker may be ahead; a guess that keeps memory flat."""
-_SECRETS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
-_NO_MEMORY = "it needs more memory than a reader may have"
-MORE_MEMORY = "Split or convert it; PREFLIGHT_READING_MB gives readers more."
-_OUT_OF_TIME = int(getattr(signal, "SIGXCPU", 0)) or 24
+"""Time without a message, at work or not, after which a reader is killed; longer for large files. A guess."""
+MAXIMUM_REPORTED_ERRORS = 1000
+"""Maximum number of unreadable records of a file that are reported one by one; further ones are only counted."""
+MAXIMUM_QUEUED_LINES = 64
+"""Maximum number of a worker's messages that wait to be processed; a guess that limits memory."""
+_SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
+_OUT_OF_MEMORY = "it needs more memory than a reader may have"
+_MORE_MEMORY_HELP = "Split or convert it; PREFLIGHT_READING_MB gives readers more."
+_PROCESSOR_TIME_SIGNAL = int(getattr(signal, "SIGXCPU", 0)) or 24
 
 
 class IsolatedLoader:
-    """Loads files as `load` does, but in a worker process, which is started on first use and reused.
+    """Loader that reads files as `load` does, but in a worker process, which is started on first use and reused.
 
     Use it as a context manager, or call `close`, which ends the worker.
 
@@ -74,8 +75,10 @@ class IsolatedLoader:
         working_seconds: float | None = None,
         silent_seconds: float = SILENT_SECONDS,
     ) -> None:
-        self.memory_bytes = memory_bytes or int(_setting("PREFLIGHT_READING_MB", MEMORY_BYTES >> 20)) << 20
-        self.working_seconds = working_seconds or _setting("PREFLIGHT_READING_SECONDS", WORKING_SECONDS)
+        self.memory_bytes = (
+            memory_bytes or int(_number_from_environment("PREFLIGHT_READING_MB", MEMORY_BYTES >> 20)) << 20
+        )
+        self.working_seconds = working_seconds or _number_from_environment("PREFLIGHT_READING_SECONDS", WORKING_SECONDS)
         self.silent_seconds = silent_seconds
         self.limits: list[str] = []
         self._worker: _Worker | None = None
@@ -105,70 +108,74 @@ class IsolatedLoader:
         """Yield the documents of one file, as `preflight_rag.ingest.loaders.load` does.
 
         Yields:
-            Documents, and a `DocumentError` in the place of each record that cannot be read, of up to `MOST_ERRORS`.
+            Documents, and a `DocumentError` for each record that cannot be read, up to `MAXIMUM_REPORTED_ERRORS`.
 
         Raises:
-            DocumentError: The file as a whole cannot be read, or not further, also where its reader took too much
-                memory or time, or crashed.
+            DocumentError: The file cannot be read at all, or no further, also because its reader took too much memory
+                or time, or crashed.
         """
-        size = _size(path)
-        working = self.working_seconds + size / BYTES_A_SECOND
+        size = _file_size(path)
+        working_seconds = self.working_seconds + size / BYTES_PER_SECOND
         task = {
             "path": str(path),
             "max_bytes": max_bytes,
             "folder": str(folder) if folder else None,
             "memory": self.memory_bytes + MEMORY_FACTOR * size,
-            "working": working,
+            "working": working_seconds,
         }
         self._worker = self._worker or _Worker()
-        is_whole = False
+        can_be_reused = False
         try:
-            for message in self._worker.messages(task, self.silent_seconds + size / BYTES_A_SECOND):
+            for message in self._worker.messages(task, self.silent_seconds + size / BYTES_PER_SECOND):
                 if "page" in message and on_page is not None:
                     on_page(*message["page"])
                 elif "document" in message:
                     yield Document.model_validate(message["document"])
                 elif "error" in message:
-                    yield _error(message["error"])
+                    yield _error_from_json(message["error"])
                 elif "end" in message:
-                    is_whole = not message["out_of_memory"]  # what has run out of memory is in no known state
+                    # A process that ran out of memory is in an unknown state.
+                    can_be_reused = not message["out_of_memory"]
                     self.limits = message["limits"]
                     if message["end"] is not None:
-                        raise _error(message["end"])
+                        raise _error_from_json(message["end"])
         finally:
-            if not is_whole:
+            if not can_be_reused:
                 self.close()
 
 
 class _Worker:
-    """The worker process, and a thread that reads its output, because only a queue can be waited for with a limit."""
+    """The worker process, and a thread that puts its output into a queue, which allows waiting with a time limit."""
 
     def __init__(self) -> None:
         package = str(Path(__file__).parents[3])
         paths = os.pathsep.join(filter(None, (package, os.environ.get("PYTHONPATH"))))
-        kept = {name: value for name, value in os.environ.items() if not any(word in name for word in _SECRETS)}
+        environment = {}
+        for name, value in os.environ.items():
+            if not any(word in name for word in _SECRET_WORDS):
+                environment[name] = value
         self._process = subprocess.Popen(  # noqa: S603
             [sys.executable, "-P", "-m", __name__, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,  # parsers' warnings: what is wrong with a file is said by its error
+            stderr=subprocess.DEVNULL,  # parsers' warnings, which the error of a file replaces
             text=True,
             encoding="utf-8",
-            env={**kept, "PYTHONPATH": paths},
-            start_new_session=True,  # Ctrl-C is the program's to understand
+            env={**environment, "PYTHONPATH": paths},
+            start_new_session=True,  # Ctrl-C must interrupt the program, not the worker.
         )
-        self._lines: queue.Queue[str | MemoryError | None] = queue.Queue(LINES_AHEAD)
+        self._lines: queue.Queue[str | MemoryError | None] = queue.Queue(MAXIMUM_QUEUED_LINES)
         self._is_ended = threading.Event()
-        threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._read_output, daemon=True).start()
 
     def messages(self, task: dict[str, Any], silent_seconds: float) -> Iterator[dict[str, Any]]:
-        """Yield the worker's messages about a task up to the last one.
+        """Send a task to the worker; yield its messages about the task up to the last one, which has "end".
 
         Raises:
-            UnreadableDocument: It says nothing for too long, or ends.
+            UnreadableDocument: The worker sends nothing for `silent_seconds`, or ends.
         """
         help = "The file is damaged, or made to stop readers; split or convert it."
-        with suppress(OSError):  # of a worker that has ended, which its lines say
+        with suppress(OSError):  # The worker has ended; the queue says so below.
             self._stdin.write(json.dumps(task) + "\n")
             self._stdin.flush()
         while True:
@@ -184,7 +191,7 @@ class _Worker:
                 code = self._process.wait()
                 how = f"signal {-code}" if code < 0 else f"exit status {code}"
                 reason = f"its reader crashed ({how}), as readers do that need more memory than they may have"
-                if code == -_OUT_OF_TIME:
+                if code == -_PROCESSOR_TIME_SIGNAL:
                     reason = f"its reader worked for {task['working']:.0f} s and found nothing"
                     help = f"{help} PREFLIGHT_READING_SECONDS lets readers work for longer."
                 raise UnreadableDocument(f"{task['path']} cannot be read: {reason}", help=help)
@@ -196,7 +203,7 @@ class _Worker:
     def end(self) -> None:
         """Kill the process and those that it has started."""
         self._is_ended.set()
-        with suppress(OSError, AttributeError):  # ended, or Windows, where what it has started ends by itself
+        with suppress(OSError, AttributeError):  # The process has ended, or Windows has no process groups.
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         for stream in (self._stdin, self._stdout):
@@ -206,7 +213,7 @@ class _Worker:
         with suppress(queue.Empty):
             while True:
                 self._lines.get_nowait()
-        with suppress(queue.Full):  # another thread may wait for a line: there are no more
+        with suppress(queue.Full):  # Another thread may wait for a line; tell it that there are no more.
             self._lines.put_nowait(None)
 
     @property
@@ -219,27 +226,27 @@ class _Worker:
         """Return the process's standard output."""
         return cast("IO[str]", self._process.stdout)
 
-    def _read(self) -> None:
-        """Put the process's output lines into the queue, and None at the end."""
-        with suppress(ValueError, OSError):  # closed while it was read
+    def _read_output(self) -> None:
+        """Put the lines of the process's output into the queue; at the end None, or a `MemoryError` of this process."""
+        with suppress(ValueError, OSError):  # The output was closed while it was read.
             try:
                 for line in self._stdout:
-                    self._put(line)
-            except MemoryError as error:  # of this process, for a line that a reader may have had room for
-                self._put(error)
+                    self._put_in_queue(line)
+            except MemoryError as error:  # This process may have less memory for a line than the worker had.
+                self._put_in_queue(error)
                 return
-        self._put(None)
+        self._put_in_queue(None)
 
-    def _put(self, line: str | MemoryError | None) -> None:
-        """Put a line into the queue, waiting for room until the worker is ended."""
+    def _put_in_queue(self, line: str | MemoryError | None) -> None:
+        """Put a line into the queue, and wait for room in it until the worker is ended; then the line is dropped."""
         while not self._is_ended.is_set():
             with suppress(queue.Full):
                 self._lines.put(line, timeout=0.2)
                 return
 
 
-def _setting(name: str, default: float) -> float:
-    """Return a number from the environment; the default if it is not a number above 0."""
+def _number_from_environment(name: str, default: float) -> float:
+    """Return the value of an environment variable; the default if it is not a finite number above 0."""
     try:
         value = float(os.environ.get(name, default))
     except ValueError:
@@ -247,28 +254,28 @@ def _setting(name: str, default: float) -> float:
     return value if 0 < value < float("inf") else default
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     """Return the size of a file in bytes; 0 if it cannot be read."""
     try:
         return path.stat().st_size
     except OSError:
-        return 0  # the loader says what is wrong
+        return 0  # The loader raises the error.
 
 
-def _error(values: dict[str, str]) -> DocumentError:
-    """Return the error that JSON values describe."""
+def _error_from_json(values: dict[str, str]) -> DocumentError:
+    """Return the error that JSON values describe; an `UnreadableDocument` for an unknown kind of error."""
     kind = getattr(errors, values["kind"], UnreadableDocument)
-    found: DocumentError = kind(values["message"], help=values["help"], source=values["source"])
-    return found
+    error: DocumentError = kind(values["message"], help=values["help"], source=values["source"])
+    return error
 
 
-def _as_json(error: DocumentError) -> dict[str, str]:
-    """Return an error as JSON values."""
+def _error_to_json(error: DocumentError) -> dict[str, str]:
+    """Return an error as JSON values, from which `_error_from_json` makes it again."""
     return {"kind": type(error).__name__, "message": error.message, "help": error.help, "source": error.source}
 
 
 def _limit_memory(limit: int) -> bool:
-    """Limit the memory of this process; return False if the system cannot, as on Windows."""
+    """Limit the address space of this process in bytes; return False if the system cannot, as on Windows."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 
@@ -278,76 +285,82 @@ def _limit_memory(limit: int) -> bool:
 
 
 def _end_with_parent(parent: int) -> None:
-    """On Linux, have the system end this worker with its parent program; elsewhere it ends after the current file."""
+    """On Linux, let the system kill this worker when the parent process ends; elsewhere it ends after the current file.
+
+    `parent` is the id of the process that started the worker.
+    """
     if sys.platform == "linux":
         import ctypes
 
         with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-        if os.getppid() != parent:  # it ended before that was asked for
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG.
+        if os.getppid() != parent:  # The parent ended before the system was told.
             sys.exit()
 
 
-class _Work:
+class _ProcessorTime:
     """The processor time that a worker may use for one file: between two pages or documents, and in total."""
 
     def __init__(self, seconds: float) -> None:
-        self._seconds, self._end = seconds, time.process_time() + IN_ALL * seconds
+        self._seconds, self._end = seconds, time.process_time() + MAXIMUM_WORKING_PERIODS * seconds
 
-    def goes_on(self) -> None:
-        """Restart the time limit, because a page or document was read."""
+    def restart(self) -> None:
+        """Restart the limit between two pages or documents, since one was read; the total limit stays."""
         limit_processor(min(self._seconds, self._end - time.process_time()))
 
 
 def main() -> None:
-    """Load the files named on standard input, one JSON line each; this is the worker process."""
+    """Run the worker process: read tasks as JSON lines from standard input, and write messages to standard output."""
     _end_with_parent(int(sys.argv[1]))
     limits = confine()
-    own = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what parsers print is no message
+    messages = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # What parsers print must not be read as a message.
 
     def send(message: dict[str, Any]) -> None:
         """Write a message to the parent process."""
-        own.write(json.dumps(message, default=str) + "\n")
-        own.flush()
+        messages.write(json.dumps(message, default=str) + "\n")
+        messages.flush()
 
     for line in sys.stdin:
         task = json.loads(line)
-        kept = [*limits, "memory"] if _limit_memory(task["memory"]) else limits
-        end = _read(task, send)
-        out_of_memory = end is not None and _NO_MEMORY in end.message
-        send({"end": _as_json(end) if end else None, "out_of_memory": out_of_memory, "limits": kept})
+        task_limits = [*limits, "memory"] if _limit_memory(task["memory"]) else limits
+        error = _send_documents(task, send)
+        out_of_memory = error is not None and _OUT_OF_MEMORY in error.message
+        send({"end": _error_to_json(error) if error else None, "out_of_memory": out_of_memory, "limits": task_limits})
 
 
-def _read(task: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> DocumentError | None:
-    """Send the documents of one file to the parent; return the error that ended the reading, if any."""
-    work = _Work(task["working"])
-    work.goes_on()
+def _send_documents(task: dict[str, Any], send: Callable[[dict[str, Any]], None]) -> DocumentError | None:
+    """Send the documents, unreadable records and pages of one file to the parent.
+
+    Return the error that ended the reading; None if the file was read to its end.
+    """
+    processor_time = _ProcessorTime(task["working"])
+    processor_time.restart()
 
     def on_page(done: int, total: int) -> None:
-        """Report a page as read."""
-        work.goes_on()
+        """Send the number of pages that were read."""
+        processor_time.restart()
         send({"page": [done, total]})
 
     folder = Path(task["folder"]) if task["folder"] else None
-    errors = 0
+    error_count = 0
     try:
         for item in load(Path(task["path"]), max_bytes=task["max_bytes"], on_page=on_page, folder=folder):
             if not isinstance(item, DocumentError):
-                work.goes_on()
+                processor_time.restart()
                 send({"document": item.model_dump(mode="python")})
-            elif (errors := errors + 1) <= MOST_ERRORS:
-                send({"error": _as_json(item)})
+            elif (error_count := error_count + 1) <= MAXIMUM_REPORTED_ERRORS:
+                send({"error": _error_to_json(item)})
     except (DocumentError, MemoryError) as error:
         if isinstance(error, DocumentError) and not isinstance(error.__cause__, MemoryError):
             return error
-        return UnreadableDocument(f"{task['path']} cannot be read: {_NO_MEMORY}", help=MORE_MEMORY)
-    except Exception as error:  # of what it holds, which could not be sent
+        return UnreadableDocument(f"{task['path']} cannot be read: {_OUT_OF_MEMORY}", help=_MORE_MEMORY_HELP)
+    except Exception as error:  # What the file contains could not be sent.
         return UnreadableDocument(f"{task['path']} cannot be read: {type(error).__name__}: {error}")
     finally:
-        if errors > MOST_ERRORS:
-            more = UnreadableDocument(f"{task['path']}: {errors - MOST_ERRORS:,} further records cannot be read")
-            send({"error": _as_json(more)})
+        if (unreported := error_count - MAXIMUM_REPORTED_ERRORS) > 0:
+            summary = UnreadableDocument(f"{task['path']}: {unreported:,} further records cannot be read")
+            send({"error": _error_to_json(summary)})
     return None
 
 

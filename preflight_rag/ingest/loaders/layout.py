@@ -1,4 +1,4 @@
-"""From printed lines back to paragraphs: joining wrapped lines, undoing hyphenation."""
+"""Restore paragraphs from printed lines: join wrapped lines, and undo hyphenation."""
 
 from __future__ import annotations
 
@@ -12,42 +12,45 @@ from preflight_rag.text.log_lines import is_log_line
 from preflight_rag.text.tables import is_row
 
 HYPHEN = "\ufffe"
+"""A hyphen at the end of a printed line, as PDF readers mark it."""
 _PRINTED_HYPHEN = "\u2010"
-"""The hyphen that typesetters of manuals put where they part a word."""
+"""The hyphen (U+2010) at which typesetters of manuals break a word."""
 _HYPHENS = (HYPHEN, "-", _PRINTED_HYPHEN)
 
 _LIST_ITEM = re.compile(r"(?:[-*+•·‣◦▪●■○–—➢✓]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\(?[ivx]{1,4}[.)])\s")
-_TERMINAL = re.compile(r"[.!?:;。！？؟][\"'”’»)\]]*\d{0,3}$")
-_OPEN_END = re.compile(
+_SENTENCE_END = re.compile(r"[.!?:;。！？؟][\"'”’»)\]]*\d{0,3}$")
+_UNFINISHED_ENDING = re.compile(
     r"(?:,|\(|\b(?:a|an|and|as|at|by|for|from|in|into|is|nor|of|on|or|our|that|the|their|to|was|were|which|with|than))$",
     re.IGNORECASE,
 )
-_QUOTATION = re.compile(r"[\"“„«]\w")
+_QUOTATION_START = re.compile(r"[\"“„«]\w")
 _ARTICLES = (" the", " an")
-_NUMBER = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
+_FIGURE = re.compile(r"[$€£(+-]*\d[\d,.]*[)%]*$|[—–$%-]+$")
+"""A cell of a table: a number, or a dash for none."""
 _WORD = re.compile(r"[^\W\d_]+(?:[-\u2010][^\W\d_]+)*")
 _LAST_LETTERS = re.compile(r"(?<![^\W\d_])[^\W\d_]*+$")
-_BROKEN_WITHIN = re.compile(rf"(?<![^\W\d_])[^\W\d_]*+{HYPHEN}[^\W\d_]++")
-_PARTED = re.compile(r"[^\W\d_]\u2010$")
+_WORD_BEFORE_BREAK = re.compile(rf"(?<![^\W\d_])[^\W\d_]*+{HYPHEN}[^\W\d_]++")
+_HYPHENATED_LINE_END = re.compile(r"[^\W\d_]\u2010$")
 _HYPHEN_WITHIN = re.compile(r"\w\u2010\w")
-_OWN_HYPHENS = re.compile(r"-|/|www\.|[^\s/]{0,20}://")
-"""How an option, a path or an address begins, in which a hyphen at a line's end is a sign of its own."""
-_OF_IDENTIFIER = re.compile(r"\w[\d_/.@:=\\]+\w|\w-\w")
-"""What stands in an identifier or a path, and in words of several parts, before a hyphen of their own."""
-_SYLLABLE = 3
-"""Letters of a word's beginning that are mostly a syllable; two are as often a prefix: "co-opt", "re-sign"."""
-_ENDING = re.compile(
+_OPTION_OR_PATH = re.compile(r"-|/|www\.|[^\s/]{0,20}://")
+"""The beginning of an option, path or web address, whose hyphen at a line's end is part of it."""
+_IDENTIFIER = re.compile(r"\w[\d_/.@:=\\]+\w|\w-\w")
+"""The text before a hyphen in an identifier, a path or a compound word, whose hyphen is part of it."""
+_MINIMUM_SYLLABLE = 3
+"""Minimum letters before a line's end that are a syllable; two are as often a prefix: "co-opt", "re-sign"."""
+_WORD_ENDING = re.compile(
     r"(?:[ai]bl[ey]|[ai]l|[ae]n[ct]e?s?|ed|ely|ers?|es|ful|i[cn]g?|ings?|ions?|is[em]|ity|i?ve|ize|ly|ments?|ness|ors?|ous"
     r"|ure[sd]?)$"
 )
-_FIRST_PARTS = frozenset((
+"""Endings of words by which the second half of a broken word is recognised."""
+_FIRST_PARTS_OF_COMPOUNDS = frozenset((
     "anti", "child", "cross", "double", "dry", "easy", "eight", "first", "five", "four", "front", "full",
     "half", "hard", "high", "last", "left", "light", "long", "low", "near", "nine", "non",
     "old", "open", "part", "peut", "quasi", "ready", "real", "right", "self", "semi",
     "seven", "short", "single", "soft", "third", "three", "top", "triple", "two", "vice", "well",
     "wide",
 ))  # fmt: skip
-_SECOND_PARTS = frozenset((
+_SECOND_PARTS_OF_COMPOUNDS = frozenset((
     "aware", "based", "defined", "dependent", "driven", "free", "friendly", "headed", "known", "level", "like",
     "mail", "même", "only", "oriented", "proof", "ray", "related", "run", "sensitive", "shaped", "sign", "sized",
     "specific", "style", "term", "time", "type", "wide", "être",
@@ -56,39 +59,49 @@ _SECOND_PARTS = frozenset((
 _OPENED_ADDRESS = re.compile(r"<(?:https?|ftp)://[^\s<>]*$")
 _CLOSED_ADDRESS = re.compile(r"\s*([^\s<>]+>\S*)")
 _UNDERLINE = re.compile(r"([=\-~^\"'*+#_])\1{3,}")
-"""The line of marks under a heading of a plain text, or one that parts it; a dash of prose has three at most."""
-_NEIGHBOURS = 8
-_FULL_LINE = 0.75
-_HEADING = 0.5
-_BEGINS_LABEL = re.compile(r"[A-ZÀ-Þ][^.:]{1,60}: ")
-_SMALL_WORDS = 0.4
-"""These four numbers are guesses."""
+"""A line of marks under a heading of a plain text, or between its parts; dashes in prose have three at most."""
+_NEIGHBOURS = 8  # lines before and after a line that tell the usual width; this and the next three are guesses
+_FULL_LINE_SHARE = 0.75  # of the usual width, from which on a line is full
+_MAXIMUM_HEADING_SHARE = 0.5  # of the usual width, below which a line may be a heading
+_LOWER_CASE_SHARE_OF_PROSE = 0.4  # of a line's words, from which on it is prose
+_LABEL_START = re.compile(r"[A-ZÀ-Þ][^.:]{1,60}: ")
+"""A line that begins with a label: "Opening hours: "."""
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
-    """Count each word in the lines, hyphenated words as a whole, without the halves of broken ones."""
+    """Return how often each word, in lower case, occurs in the lines; words that a line's end breaks are left out.
+
+    A word with hyphens counts as one word.
+    """
     counts: Counter[str] = Counter()
-    broken = False
+    is_broken = False
     for line in lines:
-        words = _WORD.findall(_BROKEN_WITHIN.sub(" ", line) if HYPHEN in line else line)
-        kept = words[1:] if broken else words
-        broken = line.endswith(_HYPHENS)
-        counts.update(word.casefold().replace(_PRINTED_HYPHEN, "-") for word in (kept[:-1] if broken else kept))
+        words = _WORD.findall(_WORD_BEFORE_BREAK.sub(" ", line) if HYPHEN in line else line)
+        if is_broken:
+            words = words[1:]
+        is_broken = line.endswith(_HYPHENS)
+        if is_broken:
+            words = words[:-1]
+        counts.update(word.casefold().replace(_PRINTED_HYPHEN, "-") for word in words)
     return counts
 
 
-_LONGEST_WORD = 200
-"""Characters before a hyphen in which the beginning of its word stands; a guess."""
+_MAXIMUM_WORD_LENGTH = 200
+"""Characters before a hyphen that are searched for the beginning of its word; a guess."""
 
 
 def parts_words(lines: Sequence[str], known: Counter[str]) -> bool:
-    """Return whether words are parted at the ends of a document's lines: one that is stands elsewhere as a whole.
+    """Return whether a document breaks words at the ends of its lines: a word broken there occurs elsewhere as a whole.
 
-    What a program that parts no words breaks at a line's end has a hyphen of its own: "carbon-dioxide".
+    A program that breaks no words breaks lines only at hyphens of the words' own: "carbon-dioxide".
+
+    Args:
+        lines: The printed lines.
+        known: `vocabulary` of the document.
     """
-    for line, below in pairwise(lines):
+    for line, next_line in pairwise(lines):
         head = _LAST_LETTERS.search(line[:-1]) if line.endswith(HYPHEN) else None
-        tail = _WORD.match(below) if head else None
+        tail = _WORD.match(next_line) if head else None
         if head and tail and known[(head[0] + tail[0]).casefold()] > known[f"{head[0]}-{tail[0]}".casefold()]:
             return True
     return False
@@ -99,34 +112,35 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
 
     Args:
         lines: Printed lines; one that ends with `HYPHEN` ends inside a word. Blank lines separate paragraphs. A
-            list item keeps the indent of its first line, any other paragraph the least one of its lines.
+            list item keeps the indent of its first line, any other paragraph the smallest indent of its lines.
         known: `vocabulary` of the document, which decides whether a hyphen at a line's end belongs to the word.
-        parted: Whether words are parted at the ends of lines, so that one that the document has nowhere else is whole.
-        wrapped_at: Characters at which the lines were broken, where that is known: a line is then full if the next
-            word would not have fitted. Otherwise the lines around it say how long a full one is.
+        wrapped_at: Characters at which the lines were broken; 0 if that is not known. If it is, a line is full if the
+            next word would not have fitted; otherwise, full lines are about as long as the lines around them.
+        parted: Whether the document breaks words at the ends of lines, so that an unknown word loses its hyphen.
     """
-    joined: list[list[str]] = []
+    joined: list[list[str]] = []  # the pieces of each paragraph, the first of which is its indent
     previous = ""
     indents = [line[: len(line) - len(line.lstrip())] for line in lines]
-    lines = [_mended(line.strip(), known, parted=parted) for line in lines]
+    lines = [_join_words_in_row(line.strip(), known, parted=parted) for line in lines]
     for index, line in enumerate(lines):
         if not line:
             previous = ""
             continue
-        width = wrapped_at or _width(lines, index - 1)
-        full = width - len(line.split()[0]) if wrapped_at else _FULL_LINE * width
-        separator = _separator(previous, line, width, full) if previous else None
-        below = lines[index + 1] if index + 1 < len(lines) else ""
-        if separator == " " and (
-            _is_heading(previous, line, below, width)
-            or _begins_quotation(line, previous, beside=(joined[-1][1], previous, below))
-        ):
-            separator = None
+        width = wrapped_at or _usual_width(lines, index - 1)
+        full_length = width - len(line.split()[0]) if wrapped_at else _FULL_LINE_SHARE * width
+        separator = _separator_between(previous, line, width, full_length) if previous else None
+        next_line = lines[index + 1] if index + 1 < len(lines) else ""
+        if separator == " ":
+            neighbours = (joined[-1][1], previous, next_line)
+            is_heading = _is_heading_between(previous, line, next_line, width)
+            if is_heading or _begins_quotation(line, previous, neighbours=neighbours):
+                separator = None
         if separator is None:
             joined.append([indents[index], line])
         elif previous.endswith(_HYPHENS) and separator == "":
             last = joined[-1].pop()
-            joined[-1] += [last[:-_LONGEST_WORD], _dehyphenated(last[-_LONGEST_WORD:], line, known, parted=parted)]
+            left = last[-_MAXIMUM_WORD_LENGTH:]
+            joined[-1] += [last[:-_MAXIMUM_WORD_LENGTH], _join_word_parts(left, line, known, parted=parted)]
         else:
             joined[-1].append(separator + line)
         if not _LIST_ITEM.match(joined[-1][1]):
@@ -135,37 +149,39 @@ def paragraphs(lines: Sequence[str], known: Counter[str], *, wrapped_at: int = 0
     return ["".join(parts).replace(HYPHEN, "") for parts in joined]
 
 
-def _is_heading(previous: str, line: str, below: str, width: float) -> bool:
-    """Return whether a line between two paragraphs is a heading: prose would have filled it, or ended with a stop."""
-    if not _TERMINAL.search(previous) or len(line) >= _HEADING * width or not line[-1].isalnum():
+def _is_heading_between(previous: str, line: str, next_line: str, width: float) -> bool:
+    """Return whether a short line between two sentences is a heading: prose would fill the line, or end with a stop."""
+    if not _SENTENCE_END.search(previous) or len(line) >= _MAXIMUM_HEADING_SHARE * width or not line[-1].isalnum():
         return False
-    return bool(below) and not below[0].islower() and bool(plain_headings(f"{line}\n{below}"))
+    return bool(next_line) and not next_line[0].islower() and bool(plain_headings(f"{line}\n{next_line}"))
 
 
-def _begins_quotation(line: str, previous: str, *, beside: Sequence[str]) -> bool:
+def _begins_quotation(line: str, previous: str, *, neighbours: Sequence[str]) -> bool:
     """Return whether a line begins one of several quotations below each other, such as visitors' comments.
 
-    Args:
-        line: The line.
-        previous: The line before it, which ends a sentence or a remark in brackets.
-        beside: Lines of which one begins with a quotation mark, too; speech within a paragraph has none there.
+    The line before it ends a sentence or a remark in brackets, and one of the neighbouring lines begins with a
+    quotation mark, too; speech within a paragraph has none there.
     """
-    if not _QUOTATION.match(line) or not (_TERMINAL.search(previous) or previous.endswith(")")):
+    if not _QUOTATION_START.match(line) or not (_SENTENCE_END.search(previous) or previous.endswith(")")):
         return False
-    return any(map(_QUOTATION.match, beside))
+    return any(map(_QUOTATION_START.match, neighbours))
 
 
 def is_table_row(line: str) -> bool:
-    """Return whether a line consists mostly of figures."""
+    """Return whether a line is a row of figures: at least two, and 40 % of its words."""
     tokens = line.split()
-    figures = sum(1 for token in tokens if _NUMBER.match(token))
+    figures = sum(1 for token in tokens if _FIGURE.match(token))
     return figures >= 2 and figures >= 0.4 * len(tokens)
 
 
-def _separator(previous: str, line: str, width: float, full: float) -> str | None:
-    """Return the text that joins `line` to the previous one: nothing, a space, or None for a new paragraph.
+def _separator_between(previous: str, line: str, width: float, full_length: float) -> str | None:
+    """Return what joins a line to the previous one: "" (within a word), " ", or None if a new paragraph begins.
 
-    `width` is the usual length of lines in characters, `full` the length from which on a line was broken for its width.
+    Args:
+        previous: The line before; not blank.
+        line: The line.
+        width: The usual length of lines in characters.
+        full_length: Minimum length of a line that was broken because it was full.
     """
     if is_row(line) or is_row(previous) or is_log_line(line) or is_log_line(previous):
         return None
@@ -177,19 +193,20 @@ def _separator(previous: str, line: str, width: float, full: float) -> str | Non
         return None
     if line[0] in ",;.)]" and len(line) > 1:
         return ""
-    ends = _TERMINAL.search(previous) is not None
-    if line[0].islower() and not ends:
+    ends_sentence = _SENTENCE_END.search(previous) is not None
+    if line[0].islower() and not ends_sentence:
         is_broken = previous.endswith(("-", _PRINTED_HYPHEN)) and len(previous) > 1 and previous[-2].isalpha()
         return "" if is_broken else " "
-    # An article is no end, however long the rows of a table are to which the width of a line is compared.
-    if not ends and (previous.endswith(_ARTICLES) or (_OPEN_END.search(previous) and len(previous) > width / 3)):
+    # A line that ends with an article always continues; one that ends with another such word might be a short cell.
+    is_unfinished = _UNFINISHED_ENDING.search(previous) is not None and len(previous) > width / 3
+    if not ends_sentence and (previous.endswith(_ARTICLES) or is_unfinished):
         return " "
-    # Prose that names things looks like a title; it has filled its line.
-    is_full = len(previous) + 1 + len(line.split()[0]) > width and _is_mostly_small(previous)
-    is_full = is_full and not _BEGINS_LABEL.match(line)
-    if is_table_row(line) or (not is_full and _is_title_case(previous) and not _is_title_case(line)):
+    # Prose with many names looks like a title in capitals, but unlike that fills its line.
+    is_full_prose = len(previous) + 1 + len(line.split()[0]) > width and _is_mostly_lower_case(previous)
+    is_full_prose = is_full_prose and not _LABEL_START.match(line)
+    if is_table_row(line) or (not is_full_prose and _is_title_case(previous) and not _is_title_case(line)):
         return None
-    return " " if len(previous) >= full and (ends or not previous.isupper()) else None
+    return " " if len(previous) >= full_length and (ends_sentence or not previous.isupper()) else None
 
 
 def _is_title_case(line: str) -> bool:
@@ -198,29 +215,40 @@ def _is_title_case(line: str) -> bool:
     return len(long_words) > 1 and sum(1 for word in long_words if word[0].isupper()) >= 0.8 * len(long_words)
 
 
-def _is_mostly_small(line: str) -> bool:
-    """Return whether a line begins within a sentence, or has as many words in small letters as sentences have."""
-    found = _WORD.findall(line)
-    return line[0].islower() or sum(1 for word in found if word[0].islower()) >= _SMALL_WORDS * len(found)
+def _is_mostly_lower_case(line: str) -> bool:
+    """Return whether a line begins with a small letter, or has as many words in lower case as prose has."""
+    words = _WORD.findall(line)
+    lower_case_words = sum(1 for word in words if word[0].islower())
+    return line[0].islower() or lower_case_words >= _LOWER_CASE_SHARE_OF_PROSE * len(words)
 
 
-def _width(lines: Sequence[str], index: int) -> float:
-    """Return the usual length of the printed lines around `index`."""
-    around = sorted(len(line) for line in lines[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1] if line)
-    return max(30.0, around[int(len(around) * 0.8)]) if around else 30.0
+def _usual_width(lines: Sequence[str], index: int) -> float:
+    """Return the usual length of the printed lines around an index: that of which a fifth are longer, at least 30."""
+    lengths = sorted(len(line) for line in lines[max(0, index - _NEIGHBOURS) : index + _NEIGHBOURS + 1] if line)
+    return max(30.0, lengths[int(len(lengths) * 0.8)]) if lengths else 30.0
 
 
-def _mended(row: str, known: Counter[str], *, parted: bool) -> str:
-    """Return a row with the words whole that were broken within its cells."""
+def _join_words_in_row(row: str, known: Counter[str], *, parted: bool) -> str:
+    """Return a line in which the words that were broken within the cells of a table's row are joined."""
     text, *parts = row.split(HYPHEN) if HYPHEN in row[:-1] else [row]
     for part in parts:
-        text = _dehyphenated(text + HYPHEN, part, known, parted=parted) if part else text + HYPHEN
+        text = _join_word_parts(text + HYPHEN, part, known, parted=parted) if part else text + HYPHEN
     return text
 
 
-def _dehyphenated(left: str, right: str, known: Counter[str], *, parted: bool = True) -> str:
-    """Return two parts of a word joined, with a hyphen if the document writes it so elsewhere, or parts no words."""
-    if left.endswith("-") and _OWN_HYPHENS.match(left.split()[-1]):
+def _join_word_parts(left: str, right: str, known: Counter[str], *, parted: bool = True) -> str:
+    """Return the text before a break and the text after it, with the word between them joined.
+
+    The word keeps a hyphen if the document elsewhere writes it with one, or has both parts as words, or if its lines
+    break no words.
+
+    Args:
+        left: The text before the break, with the hyphen at its end.
+        right: The text after the break.
+        known: `vocabulary` of the document.
+        parted: Whether the document breaks words at the ends of lines.
+    """
+    if left.endswith("-") and _OPTION_OR_PATH.match(left.split()[-1]):
         return left + right
     left = left[:-1]
     head = _LAST_LETTERS.search(left)
@@ -228,83 +256,87 @@ def _dehyphenated(left: str, right: str, known: Counter[str], *, parted: bool = 
     first, second = (head.group() if head else ""), (tail.group() if tail else "")
     if not first or not second or second[0].isupper():
         return f"{left}-{right}"
-    whole, hyphened = known[(first + second).casefold()], known[f"{first}-{second}".casefold()]
+    joined_count, hyphenated_count = known[(first + second).casefold()], known[f"{first}-{second}".casefold()]
     if right[len(second) : len(second) + 1] == "-" and (compound := _WORD.match(right)):
-        hyphened += known[f"{first}-{compound[0]}".casefold()]
-    if whole or hyphened:
-        return left + ("-" if hyphened > whole else "") + right
+        hyphenated_count += known[f"{first}-{compound[0]}".casefold()]  # "state-of-the-art", broken after "state"
+    if joined_count or hyphenated_count:
+        return left + ("-" if hyphenated_count > joined_count else "") + right
     if not parted:
         return f"{left}-{right}"
-    both = known[first.casefold()] > 0 and known[second.casefold()] > 0 and len(first) > 2 and len(second) > 3
-    return left + ("-" if both else "") + right
+    are_words = known[first.casefold()] > 0 and known[second.casefold()] > 0
+    is_compound = are_words and len(first) > 2 and len(second) > 3
+    return left + ("-" if is_compound else "") + right
 
 
 def with_whole_words(lines: Sequence[str]) -> list[str]:
-    """Return lines of a text with the words and addresses whole that a typesetter parted at the ends of lines.
+    """Return the lines of a text in which the words and addresses that were broken at the ends of lines are joined.
 
-    A word is parted where U+2010 ends a line, an address where its angle bracket is closed on the next one. The rest
-    of it moves up; so does the rest of its line, which begins within a sentence, unless the lines are of one width and
-    will be joined anyway.
+    A word is broken where U+2010 ends a line, an address where its angle bracket is closed on the next line. Its second
+    part moves up to the line before, and the rest of the line with it, unless all lines have about the same width and
+    will be joined later anyway.
     """
-    # Where the sign stands only at the ends of lines, it is no part of most words.
-    is_within = any(_HYPHEN_WITHIN.search(line) for line in lines)
+    # If U+2010 occurs only at the ends of lines, it is not part of most words.
+    is_hyphen_within_words = any(_HYPHEN_WITHIN.search(line) for line in lines)
     known = vocabulary([line.rstrip() for line in lines])
     moves_up = not is_hard_wrapped([line.strip() for line in lines])
-    found: list[list[str]] = []
-    for below in lines:
-        line = found[-1][-1].rstrip() if found else ""
-        if is_row(line) or is_row(below):
-            found.append([below])
+    joined: list[list[str]] = []  # the pieces of each line
+    for line in lines:
+        previous = joined[-1][-1].rstrip() if joined else ""
+        if is_row(previous) or is_row(line):
+            joined.append([line])
             continue
-        if _OPENED_ADDRESS.search(line) and (closed := _CLOSED_ADDRESS.match(below)):
-            found[-1][-1] = line + closed[1]
-            rest = below[closed.end() :].lstrip()
-        elif _PARTED.search(line) and below.lstrip()[:1].isalpha():
-            tail, _, rest = below.lstrip().partition(" ")
-            near = line[-_LONGEST_WORD:]
-            if is_within:
-                whole = _dehyphenated(f"{near[:-1]}-", tail, known)
+        if _OPENED_ADDRESS.search(previous) and (address_end := _CLOSED_ADDRESS.match(line)):
+            joined[-1][-1] = previous + address_end[1]
+            rest = line[address_end.end() :].lstrip()
+        elif _HYPHENATED_LINE_END.search(previous) and line.lstrip()[:1].isalpha():
+            second_part, _, rest = line.lstrip().partition(" ")
+            line_end = previous[-_MAXIMUM_WORD_LENGTH:]
+            if is_hyphen_within_words:
+                joined_end = _join_word_parts(f"{line_end[:-1]}-", second_part, known)
             else:
-                whole = near[:-1] + ("" if _is_one_word(near, tail, known) else "-") + tail
-            found[-1][-1:] = [line[: -len(near)], whole]
+                hyphen = "" if _is_hyphenated_at_break(line_end, second_part, known) else "-"
+                joined_end = line_end[:-1] + hyphen + second_part
+            joined[-1][-1:] = [previous[: -len(line_end)], joined_end]
             rest = rest.lstrip()
         else:
-            found.append([below])
+            joined.append([line])
             continue
         if rest.strip() and moves_up:
-            found[-1].append(f" {rest}")
+            joined[-1].append(f" {rest}")
         elif rest.strip():
-            found.append([below[: len(below) - len(below.lstrip())] + rest])
-    return ["".join(parts) for parts in found]
+            indent = line[: len(line) - len(line.lstrip())]
+            joined.append([indent + rest])
+    return ["".join(pieces) for pieces in joined]
 
 
-def _is_one_word(left: str, right: str, known: Counter[str]) -> bool:
-    """Return whether a word that ends a line with a hyphen is parted there and has none of its own.
+def _is_hyphenated_at_break(left: str, right: str, known: Counter[str]) -> bool:
+    """Return whether the hyphen at a line's end only breaks a word, and is not part of it as in "well-known".
 
     Args:
         left: The end of the line, with the hyphen.
         right: The first word of the next line.
-        known: The document's words.
+        known: `vocabulary` of the document.
     """
-    last = left.split()[-1]
-    first = re.search(r"(?<![^\W\d_])[^\W\d_]++$", left[:-1])
-    second = re.match(r"[^\W\d_]*+", right)
-    head, tail = (match.group().casefold() if match else "" for match in (first, second))
-    if right[0].isupper() or _OWN_HYPHENS.match(last) or _OF_IDENTIFIER.search(last):
+    last_word = left.split()[-1]
+    head_match = re.search(r"(?<![^\W\d_])[^\W\d_]++$", left[:-1])
+    tail_match = re.match(r"[^\W\d_]*+", right)
+    head, tail = (match.group().casefold() if match else "" for match in (head_match, tail_match))
+    if right[0].isupper() or _OPTION_OR_PATH.match(last_word) or _IDENTIFIER.search(last_word):
         return False
-    whole, parted = known[head + tail], known[f"{head}-{tail}"]
-    if whole or parted:
-        return whole >= parted
-    is_compound = head in _FIRST_PARTS and not _ENDING.match(tail)
-    if known[tail] or is_compound or tail in _SECOND_PARTS:
+    joined_count, hyphenated_count = known[head + tail], known[f"{head}-{tail}"]
+    if joined_count or hyphenated_count:
+        return joined_count >= hyphenated_count
+    is_compound = head in _FIRST_PARTS_OF_COMPOUNDS and not _WORD_ENDING.match(tail)
+    if known[tail] or is_compound or tail in _SECOND_PARTS_OF_COMPOUNDS:
         return False
-    return len(head) >= _SYLLABLE or (len(head) > 1 and _ENDING.search(tail) is not None)
+    return len(head) >= _MINIMUM_SYLLABLE or (len(head) > 1 and _WORD_ENDING.search(tail) is not None)
 
 
 def is_hard_wrapped(lines: Sequence[str]) -> bool:
-    """Return whether a plain text was wrapped at a fixed width: many lines are about equally long."""
-    inner = [len(line) for line, following in pairwise(lines) if line and following]
-    if len(inner) < 3:
+    """Return whether a plain text was wrapped at a fixed width: 40 % of the lines within paragraphs are nearly full."""
+    lengths = [len(line) for line, next_line in pairwise(lines) if line and next_line]
+    if len(lengths) < 3:
         return False
-    width = sorted(inner)[int(len(inner) * 0.97)]
-    return 50 <= width <= 120 and sum(1 for length in inner if length >= 0.75 * width) >= 0.4 * len(inner)
+    width = sorted(lengths)[int(len(lengths) * 0.97)]
+    full_lines = sum(1 for length in lengths if length >= 0.75 * width)
+    return 50 <= width <= 120 and full_lines >= 0.4 * len(lengths)

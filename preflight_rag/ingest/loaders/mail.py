@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.loaders.attachments import MOST_ATTACHMENTS, attached_documents, own_name, why_left_out
 from preflight_rag.ingest.loaders.fields import absolute, file_document, iso_date, one_line, tidy
-from preflight_rag.ingest.loaders.files import open_place, read_bytes
+from preflight_rag.ingest.loaders.files import path_of_open_file, read_bytes
 from preflight_rag.ingest.loaders.html import readable_text
 from preflight_rag.ingest.loaders.mail_quotes import attribute_quotes, name_in_address
 from preflight_rag.ingest.loaders.read_report import ReadReport
@@ -109,7 +109,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
         message = message_from_bytes(read_bytes(path, max_bytes), policy=default)
         yield from _mail_with_attachments(path, _parse_message(path, message), absolute(path), max_bytes, 0)
         return
-    box = mailbox.mbox(open_place(path), create=False)
+    box = mailbox.mbox(path_of_open_file(path), create=False)
     try:
         seen: set[str] = set()
         for number, key in enumerate(box.iterkeys(), 1):
