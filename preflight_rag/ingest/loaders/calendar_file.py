@@ -39,23 +39,12 @@ _ORDINALS = {1: "first", 2: "second", 3: "third", 4: "fourth", 5: "fifth", -1: "
 _ENTRY_KINDS = {"VEVENT": "Event", "VTODO": "Task", "VJOURNAL": "Note", "VCARD": "Contact"}
 _PICTURE_PROPERTIES = ("PHOTO", "LOGO")
 _CARD_FIELDS = {
-    "ORG": "Organisation",
-    "TITLE": "Position",
-    "ROLE": "Role",
-    "NICKNAME": "Nickname",
-    "TEL": "Phone",
-    "EMAIL": "E-mail",
-    "ADR": "Address",
-    "URL": "Web page",
-    "BDAY": "Birthday",
-    "ANNIVERSARY": "Anniversary",
-    "LANG": "Language",
-    "IMPP": "Messages",
-    "RELATED": "Related",
-    "MEMBER": "Member",
-    "CATEGORIES": "Categories",
-    "NOTE": "Notes",
+    **{"ORG": "Organisation", "TITLE": "Position", "ROLE": "Role", "NICKNAME": "Nickname", "TEL": "Phone"},
+    **{"EMAIL": "E-mail", "ADR": "Address", "URL": "Web page", "BDAY": "Birthday", "ANNIVERSARY": "Anniversary"},
+    **{"LANG": "Language", "IMPP": "Messages", "RELATED": "Related", "MEMBER": "Member"},
+    **{"CATEGORIES": "Categories", "NOTE": "Notes"},
 }
+"""Labels of an address card's properties, in the order of its cells."""
 _DATE_FIELDS = ("BDAY", "ANNIVERSARY")
 _CONTACT_TYPES = ("work", "home", "cell", "mobile", "fax", "pager")
 """Types of a number or an address that are shown in the cell's label."""

@@ -70,17 +70,14 @@ def limit_processor(seconds: float) -> None:
 
 
 def _enter_empty_network() -> bool:
-    """Move this process into a network namespace without any interface; return whether that worked.
-
-    Without root rights, it also moves into a new user namespace.
-    """
+    """Move this process into a network namespace without any interface; return whether that worked."""
     unshare = getattr(ctypes.CDLL(None), "unshare", None)
     if unshare is None:
         return False
     user, group = os.geteuid(), os.getegid()
     if user == 0:  # In a user namespace, root would lose its right to read the files of other users.
         return bool(unshare(NEW_NETWORK) == 0)
-    if unshare(NEW_USER | NEW_NETWORK) != 0:
+    if unshare(NEW_USER | NEW_NETWORK) != 0:  # Without root rights, that needs a user namespace as well.
         return False
     with suppress(OSError):  # Keep the ids of user and group; the rights on files do not depend on these.
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")

@@ -57,13 +57,9 @@ _ROMAN_VALUES = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 @dataclass(frozen=True)
 class _Line:
-    """A printed line.
+    """A printed line, with the index of its page and its own index there.
 
-    Attributes:
-        page: Index of its page.
-        index: Its index within the page.
-        number: The page number at its end; 0 for none, and for roman ones.
-        is_dotted: Whether dots stand before the number.
+    `number` is the page number at its end, 0 for none and for roman ones; `is_dotted`: dots stand before the number.
     """
 
     page: int
@@ -191,10 +187,7 @@ class _LettersOfLines:
     def find_entry(self, first: int, before: int, after: int) -> tuple[int, int] | None:
         """Return the index after a title's last line, and the line on which the title is repeated; None if nowhere.
 
-        Args:
-            first: The line on which the title begins.
-            before: The line before which it ends.
-            after: The line from which on its repetition is searched.
+        The title begins on the line `first` and ends before `before`; its repetition is searched from `after` on.
         """
         for end in range(first + 1, min(first + MAXIMUM_TITLE_LINES, before) + 1):
             line = self._line_of_title("".join(self.lines[first:end]), max(after, end))
@@ -258,10 +251,7 @@ def _find_runs(lines: Sequence[_Line]) -> Iterator[_Run]:
 def _is_number_of_title(lines: Sequence[_Line], index: int, run: _Run | None) -> bool:
     """Return whether the number at the end of a line without dots belongs to its title: "Changes since version 4".
 
-    Args:
-        lines: The lines of the document.
-        index: The index of the line.
-        run: The entries above it; None if there are none.
+    `index` is the line's; `run` are the entries above it, or None.
     """
     number = lines[index].number
     if run is not None and run.numbers and number < run.numbers[-1]:
@@ -339,11 +329,9 @@ class _TitleIndex:
         return len(confirmed) > MINIMUM_REPEATED_SHARE * len(run.numbers) and len(set(confirmed)) > 1
 
     def _repeated_titles(self, run: _Run, *, may_continue: bool) -> list[list[int]]:
-        """Return for each entry the lines below the list that have its title or the beginning of it, in order.
+        """Return for each entry the lines below the list, in order, that have its title or the beginning of it.
 
-        Args:
-            run: The list.
-            may_continue: Whether a line may continue after the title, as captions do.
+        With `may_continue`, a line may continue after the title, as captions do.
         """
         repeated_lines: list[list[int]] = []
         previous_entry = run.first - 1
@@ -364,10 +352,7 @@ class _TitleIndex:
         return _PAGE_NUMBER.sub("", self._lines[entry].text).rstrip(_LEADERS)
 
     def _lines_with_title(self, title: str, after: int, may_continue: bool) -> Iterator[int]:
-        """Yield the lines after another one that have the letters of a title, or the first ones of them.
-
-        With `may_continue`, lines that begin with the title are yielded, too.
-        """
+        """Yield the lines after another one with a title's letters, or the first of them; if it may continue, more."""
         parts = [title, *(title[:end] for end in range(MINIMUM_PART_LETTERS, min(len(title), MAXIMUM_PART_LETTERS)))]
         if may_continue and len(title) >= MINIMUM_PART_LETTERS:
             first = bisect_right(self._sorted_letters, title)

@@ -96,15 +96,9 @@ def load_docx(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def _build_document(path: Path, blocks: list[tuple[str, str]], reader: _Reader, properties: dict[str, str]) -> Document:
-    """Return the document, whose text is the joined blocks.
+    """Return the document of `(style, text)` blocks.
 
     Its title is that of the properties, else the first heading, else the first line if that looks like a title.
-
-    Args:
-        path: The file.
-        blocks: `(style, text)` of each block.
-        reader: The reader that yielded the blocks; it holds the report.
-        properties: The properties that the file declares, by their names.
     """
     pieces: list[str] = []
     length, sections = 0, []
@@ -169,23 +163,14 @@ class _ArchiveParts:
 
 @dataclass
 class _AttachedTexts:
-    """Texts that are attached to a paragraph, such as notes; they are read after it.
+    """Texts that are attached to a paragraph or cell, such as notes; they are read after it."""
 
-    Attributes:
-        notes: Kind ("footnote", "endnote") and id of each note that is referred to.
-        comments: Ids of the comments.
-        boxes: Elements of text boxes.
-        pictures: Descriptions of pictures.
-        lines: `(style, text)` of the lines of charts and diagrams.
-        tables: Elements of tables inside the paragraph or cell.
-    """
-
-    notes: list[tuple[str, str]] = field(default_factory=list)
-    comments: list[str] = field(default_factory=list)
-    boxes: list[Any] = field(default_factory=list)
-    pictures: list[str] = field(default_factory=list)
-    lines: list[tuple[str, str]] = field(default_factory=list)
-    tables: list[Any] = field(default_factory=list)
+    notes: list[tuple[str, str]] = field(default_factory=list)  # kind ("footnote") and id
+    comments: list[str] = field(default_factory=list)  # ids
+    boxes: list[Any] = field(default_factory=list)  # elements of text boxes
+    pictures: list[str] = field(default_factory=list)  # descriptions
+    lines: list[tuple[str, str]] = field(default_factory=list)  # style and text of lines of charts and diagrams
+    tables: list[Any] = field(default_factory=list)  # elements of tables inside the paragraph or cell
 
 
 class _Reader:
@@ -309,13 +294,7 @@ class _Reader:
         yield from blocks
 
     def _note_blocks(self, kind: str, note: _Element, row: str = "") -> Iterator[tuple[str, str]]:
-        """Yield the blocks of a note, the first one with its name: "Footnote 2 (Oslo): closed in May".
-
-        Args:
-            kind: "footnote" or "endnote".
-            note: The note's element.
-            row: Label of the table's row that the note is about; "" outside of tables.
-        """
+        """Yield the blocks of a note, the first one with its name and table row: "Footnote 2 (Oslo): closed in May"."""
         self._note_counts[kind] += 1
         name = f"{kind.capitalize()} {self._note_counts[kind]}{f' ({row})' if row else ''}"
         blocks = list(self._blocks(note))
@@ -332,10 +311,7 @@ class _Reader:
         return one_line("".join(run.text or "" for run in note.iter(f"{_WORD}t"))) if note is not None else ""
 
     def _comment_blocks(self, number: str) -> Iterator[tuple[str, str]]:
-        """Yield a comment as one line: "Comment by Ann on “the price”: too high"; nothing for an empty one.
-
-        `number` is the comment's id. A comment is yielded only once.
-        """
+        """Yield the comment with an id, once: "Comment by Ann on “the price”: too high"; nothing for an empty one."""
         comment = self._comments.pop(number, None)
         if comment is None:
             return
@@ -353,8 +329,8 @@ class _Reader:
     def _table_blocks(self, table: _Element) -> Iterator[tuple[str, str]]:
         """Yield the rows of a table, each with the caption and the columns' names, then the tables inside it.
 
-        The texts attached to its cells follow. A note is also put into the cell that refers to it. Rows that a tracked
-        change deletes are left out.
+        The texts attached to its cells follow. A note is also put into its cell. Rows deleted by tracked changes are
+        left out.
         """
         caption, header_rows = self._caption, 0
         rows: list[list[tuple[str, int, int]]] = []
@@ -435,10 +411,7 @@ class _Reader:
         return text
 
     def _replacement(self, node: _Element, attached: _AttachedTexts, *, is_outermost: bool) -> str | None:
-        """Return the text to write for a special element; None for one whose children are to be read.
-
-        Text boxes, and tables inside of the outermost element, are added to `attached` and replaced by "".
-        """
+        """Return the text to write for a special element; None for one whose children are to be read."""
         if node.tag == _TEXT_BOX:
             attached.boxes.append(node)
             return ""
@@ -611,10 +584,7 @@ def _column_span(cell: _Element) -> int:
 
 
 def _children_with_tags(parent: _Element, *tags: str) -> Iterator[_Element]:
-    """Yield the children with one of the tags, also from inside content controls and insertions.
-
-    Content controls that nobody has filled in are left out.
-    """
+    """Yield the children with one of the tags, also those in insertions and in content controls that are filled in."""
     for child in parent:
         if child.tag in tags:
             yield child

@@ -31,10 +31,7 @@ _MAXIMUM_CONTROL_SHARE = 0.02
 def decode(data: bytes, path: Path, *, declared: str | None = None) -> str:
     """Return the text of `data`, with U+FFFD for bytes that are not valid in its encoding.
 
-    Args:
-        data: The content of the file.
-        path: The file, for errors.
-        declared: The name of the encoding that the document itself declares, if any.
+    `declared` is the name of the encoding that the document itself declares, if any.
 
     Raises:
         UnreadableDocument: The bytes are no text in any known encoding.

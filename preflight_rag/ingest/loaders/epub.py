@@ -80,12 +80,7 @@ def _read_book(path: Path, archive: ZipFile) -> Document:
 
 
 def _chapter_names(package: _Element, folder: str) -> Iterator[str]:
-    """Yield the names of a book's pages in its archive, in reading order and each once.
-
-    Args:
-        package: The root element of the package document.
-        folder: The folder of the package document, to which its links are relative.
-    """
+    """Yield the names of a book's pages in reading order, each once; links are relative to the package's folder."""
     pages: dict[str, str] = {}
     for item in package.iter():
         if local(item) == "item" and "html" in str(item.get("media-type", "")):

@@ -46,13 +46,7 @@ def _text_of_children(element: _Element, depth: int) -> str:
 
 
 def _arranged_text(name: str, element: _Element, all_parts: list[tuple[str, str]]) -> str:
-    """Return a fraction, root, bracket, operator with bounds, or base with sub- and superscript as a line.
-
-    Args:
-        name: The element's name: "f", "rad", "d", "nary", or another one for scripts.
-        element: The element, whose properties name its signs.
-        all_parts: Name and text of each of its parts.
-    """
+    """Return a fraction, root, bracket, operator with bounds, or base with scripts as a line, of its named parts."""
     parts = dict(all_parts)
     base = parts.get("e", "")
     if name == "f":

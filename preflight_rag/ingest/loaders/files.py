@@ -61,16 +61,10 @@ ONE_DOCUMENT = tuple(
 )
 """Extensions of files that contain one document each; others may contain any number."""
 PACKAGE_OF_SUFFIX = {
-    ".latex": "pylatexenc",
-    ".msg": "oxmsg",
+    **dict.fromkeys((".latex", ".tex"), "pylatexenc"),
     **dict.fromkeys((".potm", ".potx", ".ppsm", ".ppsx", ".pptm", ".pptx"), "pptx"),
-    ".rtf": "striprtf",
-    ".tex": "pylatexenc",
-    ".xls": "xlrd",
-    ".xlsm": "openpyxl",
-    ".xlsx": "openpyxl",
-    ".xltm": "openpyxl",
-    ".xltx": "openpyxl",
+    **dict.fromkeys((".xlsm", ".xlsx", ".xltm", ".xltx"), "openpyxl"),
+    **{".msg": "oxmsg", ".rtf": "striprtf", ".xls": "xlrd"},
 }
 """The module of the extra `office` that the loader of an extension needs."""
 PAGED = frozenset({"pdf", "pptx"})

@@ -151,10 +151,7 @@ _REMOVED_ELEMENTS = frozenset((*_INVISIBLE_ELEMENTS, *_BOILERPLATE, "del", "s", 
 
 
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield a web page as one document, with the metadata that it declares and a report of what was not read.
-
-    Raise an error if the file has more than `max_bytes`.
-    """
+    """Yield a web page as one document with its declared metadata; raise an error if it has more than `max_bytes`."""
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 
     data = read_bytes(path, max_bytes)
@@ -208,15 +205,10 @@ def _declared_encoding(data: bytes) -> str | None:
 
 
 def _page_title(shared_title: str, window_title: str, heading: str) -> str:
-    """Return the title of a page: the shared title, else the window's title, else the first heading.
+    """Return the title of a page: the shared one (`og:title`), else the window's title, else the first heading.
 
     The heading is also returned where the shared title is only the site's name: "Prices" of a page whose window is
     titled "Prices | The shop" and whose shared title is "The shop".
-
-    Args:
-        shared_title: The page's `og:title`, under which it is shared in social networks.
-        window_title: The content of the page's `title` element.
-        heading: The first heading.
     """
     shared_title, window_title, heading = one_line(shared_title), one_line(window_title), one_line(heading)
     parts = [part.strip() for part in _TITLE_SEPARATOR.split(window_title)]
@@ -247,13 +239,7 @@ def readable_text(page: str) -> str:
 
 
 def read_chapter_blocks(data: bytes, path: Path, report: ReadReport) -> list[tuple[str, str]]:
-    """Return the lines of a book's page as pairs of a style ("heading", "row" of a table, or "") and the line.
-
-    Args:
-        data: The content of the page.
-        path: The file of the book, which an error names.
-        report: Counts the tables and pictures of the page.
-    """
+    """Return the lines of a book's page as `(style, line)`; the style is "heading", "row" (of a table) or ""."""
     soup = _parse_and_rewrite(decode(data, path, declared=_declared_encoding(data)), report)
     headings = {one_line(heading.get_text(" ")) for heading in soup.find_all(["h1", "h2", "h3"])}
     blocks = []
@@ -343,13 +329,8 @@ def _replace_contents_by_low_elements(outer: Tag, soup: BeautifulSoup, heights: 
     """Replace the contents of an element, in place, by copies of its descendants that contain few levels of elements.
 
     Higher descendants are left out, and their texts are put into paragraphs. Removed elements (navigation, scripts)
-    are reduced to their text.
-
-    Args:
-        outer: The element.
-        soup: The page.
-        heights: Levels of elements that each element contains, by the element's identity.
-        maximum: Levels of elements that a descendant may contain to stay whole.
+    are reduced to their text. `heights` are the levels of elements in each element, by its identity; elements of up to
+    `maximum` levels stay whole.
     """
     from bs4 import Tag
 
@@ -394,12 +375,7 @@ def _replace_contents_by_low_elements(outer: Tag, soup: BeautifulSoup, heights: 
 
 
 def _parse_and_rewrite(page: str, report: ReadReport | None = None) -> BeautifulSoup:
-    """Parse a page, and return it with lists, tables, pictures and check boxes rewritten as text.
-
-    Args:
-        page: The source of the page.
-        report: Counts the tables and pictures, if it is given.
-    """
+    """Parse a page; return it with lists, tables, pictures and check boxes rewritten as text, and count these."""
     from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 
     with warnings.catch_warnings():
@@ -422,7 +398,7 @@ def _parse_and_rewrite(page: str, report: ReadReport | None = None) -> Beautiful
 
 
 def _rewrite_marked_up_elements(soup: BeautifulSoup, page: str, report: ReadReport) -> bool:
-    """Write as text what elements express by their mark-up (superscripts, equations, abbreviations, struck-out text).
+    """Write superscripts, equations, abbreviations, contacts and marked-up tables as text, and remove struck-out text.
 
     Return whether anything was changed. Each kind of element is first searched in the source of the page, which takes
     a hundredth of the time of searching its tree.
@@ -481,10 +457,7 @@ def _remove_hidden_elements(soup: BeautifulSoup) -> bool:
 
 
 def _remove_struck_out_text(soup: BeautifulSoup, report: ReadReport) -> bool:
-    """Remove struck-out text, which is no longer valid, and report it; return whether there was any.
-
-    Without that, a corrected depth would read "7 m 6 m".
-    """
+    """Remove struck-out text, which is no longer valid ("7 m 6 m"), and report it; return whether there was any."""
     struck_out = [element for element in soup.find_all(["del", "s", "strike"]) if one_line(element.get_text())]
     for element in struck_out:
         # An element within another struck-out one is already removed.
@@ -495,10 +468,7 @@ def _remove_struck_out_text(soup: BeautifulSoup, report: ReadReport) -> bool:
 
 
 def _write_out_abbreviations(soup: BeautifulSoup) -> bool:
-    """Append to the first occurrence of each abbreviation its long form: "COG" becomes "COG (centre of gravity)".
-
-    Return whether the page has abbreviations with a long form in their `title`.
-    """
+    """Append the long form to the first use of each abbreviation, "COG (centre of gravity)"; tell if any has one."""
     known: set[str] = set()
     for element in soup.find_all(["abbr", "acronym"], title=True):
         abbreviation, long_form = one_line(element.get_text()), one_line(str(element["title"]))
@@ -653,13 +623,9 @@ def _has_line_break_between(text: NavigableString, next_text: NavigableString) -
 
 
 def _is_item_heading(block: Tag, texts: Sequence[NavigableString]) -> bool:
-    """Return whether a block of a list item is a heading: an `h1` to `h6`, or a short text that is all bold.
+    """Return whether a block of a list item, with all its texts, is a heading: an `h1` to `h6`, or short and all bold.
 
     The first words of a sentence are no heading ("Do not", "Bread costs"), nor is an amount.
-
-    Args:
-        block: The block element.
-        texts: All texts in the block.
     """
     is_bold = all(text.find_parent(["b", "strong"]) is not None for text in texts)
     line = one_line(" ".join(texts))
@@ -761,7 +727,7 @@ def _write_item_numbers(soup: BeautifulSoup) -> None:
 
 
 def _parent_item(item: Tag) -> Tag | None:
-    """Return the list item that contains the list of an item; None for an item of an outermost list.
+    """Return the list item around the list of an item; None for an item of an outermost list.
 
     For a list that stands directly in another list, which old pages have, that is the item before it.
     """
@@ -775,12 +741,7 @@ def _parent_item(item: Tag) -> Tag | None:
 
 
 def _item_strings(item: Tag, *, with_text_after_lists: bool = False) -> Iterator[NavigableString]:
-    """Yield the texts of a list item that are not blank, without those of lists and tables within it.
-
-    Args:
-        item: The list item.
-        with_text_after_lists: Yield also what follows an inner list or table; else the first one ends the texts.
-    """
+    """Yield the non-blank texts of a list item before an inner list or table; on request, those after it, too."""
     from bs4.element import NavigableString, Tag
 
     stack: list[object] = list(reversed(item.contents))
@@ -863,12 +824,9 @@ def _canonical_address(soup: BeautifulSoup) -> str:
 
 
 def _rename_to_table_elements(table_parts: Iterable[tuple[Tag, str]]) -> bool:
-    """Rename elements that are shown as a table, its rows and cells to `table`, `tr`, `td` and `th`.
+    """Rename elements that are shown as a table, its rows and cells to the names that they are paired with ("tr").
 
     Return False, and change nothing, if fewer than two rows have several cells: that is the layout of a page.
-
-    Args:
-        table_parts: Each element with its new name.
     """
     new_names = list(table_parts)
     cells = {id(element) for element, name in new_names if name in _TABLE_ELEMENTS}
@@ -976,13 +934,7 @@ def _has_navigation_name(element: Tag) -> bool:
 
 
 def _report_tables(tables: list[list[str]], text: str, report: ReadReport) -> None:
-    """Report the tables and rows that the extracted text contains, and the number of tables that it lacks.
-
-    Args:
-        tables: The lines of each table of the page.
-        text: The extracted text of the page.
-        report: Where the tables are counted.
-    """
+    """Report the tables (each a list of lines) that a text contains, with its rows, and how many it lacks."""
     lines_of_text = frozenset(squash(line) for line in text.split("\n"))
     lost_tables = 0
     for lines in tables:
@@ -998,11 +950,7 @@ def _report_tables(tables: list[list[str]], text: str, report: ReadReport) -> No
 def _raise_superscripts(soup: BeautifulSoup, *, has_references: bool) -> bool:
     """Write superscripts with raised characters: "10<sup>8</sup>" becomes "10⁸", not "108"; return whether any was.
 
-    Superscripts in tables are left to `_resolve_table_notes`.
-
-    Args:
-        soup: The page.
-        has_references: Whether links to notes, which are shown as superscripts, are to be written so, too.
+    With `has_references`, links to notes are superscripts, too. Those in tables are left to `_resolve_table_notes`.
     """
     is_changed = False
     superscripts = list(soup.find_all("sup"))
@@ -1023,10 +971,7 @@ def _raise_superscripts(soup: BeautifulSoup, *, has_references: bool) -> bool:
 
 
 def _replace_preformatted_tables(soup: BeautifulSoup) -> bool:
-    """Replace preformatted text that contains a table, with columns aligned by spaces, by one paragraph per line.
-
-    Return whether there was any.
-    """
+    """Replace preformatted text with a table of aligned columns by paragraphs; return whether there was any."""
     is_changed = False
     for preformatted in soup.find_all("pre"):
         typed_lines = preformatted.get_text().split("\n")
@@ -1059,12 +1004,9 @@ def _replace_equations(soup: BeautifulSoup) -> bool:
 
 
 def _resolve_table_notes(table: Tag, soup: BeautifulSoup, targets: dict[str, Tag]) -> None:
-    """Write the superscripts of a table as raised characters, and replace marks that link to a note by the note's text.
+    """Write a table's superscripts as raised characters, and replace marks that link to a note by the note's text.
 
-    Args:
-        table: The table, which is changed in place.
-        soup: The page.
-        targets: The page's elements by their `id`; filled here when the first mark links to one.
+    `targets`, the page's elements by their `id`, is filled here when the first mark links to one.
     """
     superscripts = table.find_all("sup")
     for superscript in superscripts:
@@ -1099,8 +1041,7 @@ def _rename_note_asides(soup: BeautifulSoup) -> None:
 def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
     """Replace rows of a header cell and a data cell, as in an infobox, by a paragraph "label: value".
 
-    Otherwise the extraction would drop them, since blocks of a few words look like navigation. Rows with an empty or a
-    very long cell are unchanged.
+    The extraction would drop blocks of so few words. Rows with an empty or a very long cell are unchanged.
     """
     for row in table.find_all("tr"):
         cells = row.find_all(["th", "td"], recursive=False)
@@ -1121,10 +1062,6 @@ def _main_text(page: str, soup: BeautifulSoup) -> str:
     """Return the main content of a page, as trafilatura extracts it, with content that it dropped by mistake.
 
     Where the extract is short, or a small share of the visible text, return the longer one of those two.
-
-    Args:
-        page: The source of the page.
-        soup: The same page, parsed.
     """
     import trafilatura
 
@@ -1171,10 +1108,6 @@ def _is_statement(line: str, links: Collection[str]) -> bool:
     """Return whether a footer's line contains information: a digit, a sentence without links, or a mail address.
 
     Sentences and addresses count only in lines of several words; legal notices ("© 2024") are no statements.
-
-    Args:
-        line: The line.
-        links: The words of the footer's links.
     """
     if _LEGAL_NOTICE.search(line):
         return False

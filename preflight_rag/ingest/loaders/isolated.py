@@ -285,10 +285,7 @@ def _limit_memory(limit: int) -> bool:
 
 
 def _end_with_parent(parent: int) -> None:
-    """On Linux, let the system kill this worker when the parent process ends; elsewhere it ends after the current file.
-
-    `parent` is the id of the process that started the worker.
-    """
+    """Let Linux kill this worker when its parent process ends; on other systems it ends after the current file."""
     if sys.platform == "linux":
         import ctypes
 

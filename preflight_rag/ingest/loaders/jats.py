@@ -132,13 +132,7 @@ def _articles(data: bytes, place: str) -> list[_Element]:
 
 
 def _build_document(place: str, article: _Element, full_text: Literal["always", "reviews"]) -> Document | DocumentError:
-    """Return an article as a document; an `EmptyDocument` error if it has no text.
-
-    Args:
-        place: Where the article comes from, for messages.
-        article: The article's element.
-        full_text: "reviews" reads only the abstract, unless the article is a review.
-    """
+    """Return an article as a document (`full_text`: see `read_jats`); an `EmptyDocument` error if it has no text."""
     meta = _child(_child(article, "front"), "article-meta")
     is_review = _is_review(article, meta)
     has_full_text = is_review or full_text == "always"
@@ -292,10 +286,7 @@ def _note_blocks(group: _Element) -> Iterator[tuple[str, str]]:
 
 
 def _funding_blocks(article: _Element, meta: _Element | None) -> Iterator[tuple[str, str]]:
-    """Yield a heading and a paragraph for each funding statement in an article's front matter.
-
-    Statements that the body or the back matter contains, too, are left out.
-    """
+    """Yield heading and paragraph of each funding statement in the front that body and back do not contain, too."""
     parts = (part for name in ("body", "back") if (part := _child(article, name)) is not None)
     text_of_parts = _alphanumerics(" ".join("".join(part.itertext()) for part in parts))
     for group in _children(meta, "funding-group"):
@@ -412,10 +403,7 @@ def _captioned_blocks(element: _Element) -> Iterator[tuple[str, str]]:
 
 
 def _table_blocks(table: _Element, caption: str) -> Iterator[tuple[str, str]]:
-    """Yield the rows of a table, each as a line with the caption and the columns' names; the table is changed in place.
-
-    Rows of tables within its cells are left out.
-    """
+    """Yield the rows of a table, without those of inner tables, each with the caption and the columns' names."""
     rows = [row for row in table.iter() if local(row) == "tr" and next(row.iterancestors(table.tag)) is table]
     _resolve_table_marks(table)
     header_rows = [row for row in rows if local(row.getparent()) == "thead"]
@@ -515,13 +503,9 @@ def _collect_text(element: _Element, parts: list[str]) -> None:
 
 
 def _raised_superscript(before: str, superscript: _Element) -> str:
-    """Return the text of a superscript, in raised characters where plain ones would read wrong ("109", "locka").
+    """Return a superscript's text after some text, raised where plain characters would read wrong ("109", "locka").
 
     At the beginning of a line, and after another note, a superscript is the mark of a note and is followed by a blank.
-
-    Args:
-        before: The text before the superscript.
-        superscript: The element.
     """
     parts: list[str] = []
     _collect_text(superscript, parts)

@@ -75,10 +75,7 @@ def load_jsonl(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]
 def _record_documents(
     path: Path, lines: Iterable[tuple[int, str]], *, fields_in_text: bool
 ) -> Iterator[Document | DocumentError]:
-    """Yield the document of each record; an error for an unreadable record or a repeated id.
-
-    `lines` are pairs of a line's number and its text.
-    """
+    """Yield the document of each record on `(number, line)`; an error for an unreadable record or a repeated id."""
     first_lines: dict[str, int] = {}
     for number, line in lines:
         where = f"{path}, line {number}"
@@ -116,10 +113,7 @@ def _text_column(objects: Sequence[dict[str, Any]]) -> str:
 
 
 def _text_documents(path: Path, lines: Iterable[tuple[int, str]], column: str) -> Iterator[Document | DocumentError]:
-    """Yield a document for each object, its id by the line's number, with the other fields above the text.
-
-    An error is yielded for a line without an object, and for an object without any text.
-    """
+    """Yield a document for each object, with the other fields above the text; an error for a line without a text."""
     for number, line in lines:
         try:
             record = json_values(_parse_record(path, number, line))

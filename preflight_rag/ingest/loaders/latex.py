@@ -214,10 +214,8 @@ def _read_source(source: str) -> _Reader:
 class _Definition:
     """A command that a document defines.
 
-    Attributes:
-        argument_count: The number of its arguments.
-        default: What an omitted first argument stands for; None if the first argument is mandatory.
-        body: The LaTeX source of which a use is replaced, with "#1" to "#9" for the arguments.
+    `default` stands for an omitted first argument; it is None if that is mandatory. `body` is the LaTeX source that a
+    use stands for, with "#1" to "#9" for the arguments.
     """
 
     argument_count: int
@@ -235,9 +233,7 @@ class _Definition:
 def _take_out_definitions(source: str, listings: Sequence[tuple[int, int]]) -> tuple[str, dict[str, _Definition]]:
     """Return a source without its definitions of commands, and the definitions by the commands' names.
 
-    Args:
-        source: The source without comments.
-        listings: Begin and end of each program listing in it, where definitions are only printed.
+    Program listings, whose begin and end are given, are left alone: definitions in them are only printed.
     """
     definitions: dict[str, _Definition] = {}
     kept_pieces, position = [], 0
@@ -355,11 +351,7 @@ class _Numbering:
 class _Reader:
     """Reader of one source; it collects the blocks in `parts`, each paragraph followed by its notes.
 
-    Args:
-        context: The commands and environments that pylatexenc knows.
-        definitions: The commands that the document defines.
-        numbering: The document's counters.
-        labels: The numbers that labels stand for, from a first reading.
+    `labels` are the numbers that labels stand for, from a first reading.
     """
 
     def __init__(
@@ -625,10 +617,7 @@ class _Reader:
         self._words.append(f"[{number}] ")
 
     def _begin_item(self, name: str, arguments: list[Any]) -> None:
-        """Begin an item of a list: with a number in a numbered list, else with "-" and its own label, if it has one.
-
-        In an argument of another command, only the label is appended.
-        """
+        """Begin a list item with its number, else with "-" and its own label; in an argument, append only the label."""
         self._end_paragraph()
         kind = self._lists[-1] if self._lists else "itemize"
         label = one_line(self._argument_text(arguments[0])) if arguments else ""
@@ -748,10 +737,7 @@ class _Reader:
             self._items.leave()
 
     def _add_table(self, node: Any) -> None:
-        """Append the rows of a table, each with the caption and the columns' names, and then the table's notes.
-
-        In an argument of another command, only the cells' words are appended.
-        """
+        """Append the rows of a table with caption and columns' names, and its notes; in an argument, only its words."""
         if self._argument_depth:
             self._words.append("; ".join(" ".join(map(str, row)) for row, _ in self._table_rows(node)))
             return
@@ -924,10 +910,8 @@ def _drop_repeated_headers(
 ) -> tuple[list[list[_Cell]], int | None]:
     """Return the rows of a table, and how many of them are its header; None if that is not known.
 
-    Headers and footers that a `longtable` repeats on each page, and rows without text, are left out.
-
-    Args:
-        table: The cells of each row, with the names of the rules before it.
+    `table` yields the cells of each row with the names of the rules before it. Rows without text are left out, and so
+    are the headers and footers that a `longtable` repeats on each page.
     """
     rows: list[list[_Cell]] = []
     header_rows: int | None = None
@@ -948,12 +932,7 @@ def _drop_repeated_headers(
 
 
 def _fill_from_above(rows: list[list[_Cell]], cells: list[_Cell]) -> list[_Cell]:
-    """Return a row's cells; an empty one below a cell that spans its row, too, gets the text of that cell.
-
-    Args:
-        rows: The rows above.
-        cells: The cells of the row.
-    """
+    """Return a row's cells; an empty one below a cell that spans its row, too, gets the text of that cell."""
     above: dict[int, tuple[str, int]] = {}  # text and spanned rows of the cells above, by their first column
     column = 0
     for text, columns, row_span in rows[-1] if rows else ():

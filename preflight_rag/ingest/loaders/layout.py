@@ -69,10 +69,7 @@ _LABEL_START = re.compile(r"[A-ZÀ-Þ][^.:]{1,60}: ")
 
 
 def vocabulary(lines: Sequence[str]) -> Counter[str]:
-    """Return how often each word, in lower case, occurs in the lines; words that a line's end breaks are left out.
-
-    A word with hyphens counts as one word.
-    """
+    """Count each word of the lines in lower case, hyphenated words as a whole, without words broken at a line's end."""
     counts: Counter[str] = Counter()
     is_broken = False
     for line in lines:
@@ -94,10 +91,6 @@ def parts_words(lines: Sequence[str], known: Counter[str]) -> bool:
     """Return whether a document breaks words at the ends of its lines: a word broken there occurs elsewhere as a whole.
 
     A program that breaks no words breaks lines only at hyphens of the words' own: "carbon-dioxide".
-
-    Args:
-        lines: The printed lines.
-        known: `vocabulary` of the document.
     """
     for line, next_line in pairwise(lines):
         head = _LAST_LETTERS.search(line[:-1]) if line.endswith(HYPHEN) else None
@@ -159,8 +152,7 @@ def _is_heading_between(previous: str, line: str, next_line: str, width: float) 
 def _begins_quotation(line: str, previous: str, *, neighbours: Sequence[str]) -> bool:
     """Return whether a line begins one of several quotations below each other, such as visitors' comments.
 
-    The line before it ends a sentence or a remark in brackets, and one of the neighbouring lines begins with a
-    quotation mark, too; speech within a paragraph has none there.
+    One of the neighbouring lines begins with a quotation mark, too; speech within a paragraph has none there.
     """
     if not _QUOTATION_START.match(line) or not (_SENTENCE_END.search(previous) or previous.endswith(")")):
         return False
@@ -177,11 +169,7 @@ def is_table_row(line: str) -> bool:
 def _separator_between(previous: str, line: str, width: float, full_length: float) -> str | None:
     """Return what joins a line to the previous one: "" (within a word), " ", or None if a new paragraph begins.
 
-    Args:
-        previous: The line before; not blank.
-        line: The line.
-        width: The usual length of lines in characters.
-        full_length: Minimum length of a line that was broken because it was full.
+    `width` is the usual length of lines; a line of at least `full_length` characters was broken because it was full.
     """
     if is_row(line) or is_row(previous) or is_log_line(line) or is_log_line(previous):
         return None
@@ -237,16 +225,10 @@ def _join_words_in_row(row: str, known: Counter[str], *, parted: bool) -> str:
 
 
 def _join_word_parts(left: str, right: str, known: Counter[str], *, parted: bool = True) -> str:
-    """Return the text before a break and the text after it, with the word between them joined.
+    """Return the text before a break (with a hyphen at its end) and the text after it, the word between them joined.
 
     The word keeps a hyphen if the document elsewhere writes it with one, or has both parts as words, or if its lines
-    break no words.
-
-    Args:
-        left: The text before the break, with the hyphen at its end.
-        right: The text after the break.
-        known: `vocabulary` of the document.
-        parted: Whether the document breaks words at the ends of lines.
+    break no words (`parted` is False). `known` is the document's `vocabulary`.
     """
     if left.endswith("-") and _OPTION_OR_PATH.match(left.split()[-1]):
         return left + right
@@ -312,10 +294,7 @@ def with_whole_words(lines: Sequence[str]) -> list[str]:
 def _is_hyphenated_at_break(left: str, right: str, known: Counter[str]) -> bool:
     """Return whether the hyphen at a line's end only breaks a word, and is not part of it as in "well-known".
 
-    Args:
-        left: The end of the line, with the hyphen.
-        right: The first word of the next line.
-        known: `vocabulary` of the document.
+    `left` is the end of the line, `right` the first word of the next one, `known` the document's `vocabulary`.
     """
     last_word = left.split()[-1]
     head_match = re.search(r"(?<![^\W\d_])[^\W\d_]++$", left[:-1])

@@ -55,12 +55,9 @@ _TECHNICAL_TYPES = ("message/delivery-status", "message/disposition-notification
 
 @dataclass
 class _Attachment:
-    """A file or mail attached to a mail.
+    """A file (`data`) or mail attached to a mail.
 
     Attributes:
-        name: The file name.
-        data: The content of a file; empty for a mail.
-        mail: The attached mail; None for a file.
         problem: Why its content is missing; "" if it is not.
         is_text: Whether the mail declares it as text, whatever its extension.
     """
@@ -76,11 +73,7 @@ class _Attachment:
 class _Letter:
     """A mail in a form that does not depend on the program that wrote it.
 
-    Attributes:
-        plain: The plain part of the text.
-        html: The HTML part of the text.
-        pictures: The number of pictures shown within the text.
-        left_out: What is left out of the text, each with the reason.
+    `pictures` is the number of pictures within the text; `left_out` names what is left out, each with the reason.
     """
 
     subject: str
@@ -128,12 +121,7 @@ def load_mail(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
 def _mail_with_attachments(path: Path, letter: _Letter, name: str, max_bytes: int, depth: int) -> Iterator[Document]:
     """Yield a mail as a document, then the documents of its attachments; unreadable ones are reported in the mail.
 
-    Args:
-        path: The file.
-        letter: The mail.
-        name: The id of the mail, under which its attachments are.
-        max_bytes: Maximum size of an attachment.
-        depth: The number of mails around this one.
+    `name` is the id of the mail, under which its attachments are; `depth` is the number of mails around it.
     """
     report, documents = ReadReport(), list[Document]()
     used_names: set[str] = set()

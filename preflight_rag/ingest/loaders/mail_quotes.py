@@ -90,11 +90,7 @@ def attribute_quotes(text: str) -> MailText:
 def _read_level(lines: Sequence[str], writer: str, mail: MailText, depth: int) -> None:
     """Append the blocks of one level of quotation, and of the levels inside it, to a mail's text.
 
-    Args:
-        lines: The lines of the level, without its marks ">".
-        writer: The writer of the level; "" for the mail's own words.
-        mail: The text to which the blocks are appended.
-        depth: The number of levels around this one.
+    The level's lines have no marks ">". `writer` is "" for the mail's own words; `depth` counts the levels around.
     """
     own_lines: list[str] = []
     last_writer, next_writer = "", ""  # the writer introduced last, and the one introduced by the line just above
@@ -186,12 +182,8 @@ def _is_more_than_signature(sentence: str, writer: str) -> bool:
 def _parse_introduction(lines: Sequence[str], start: int, *, opens_quote: bool = False) -> tuple[str, int] | None:
     """Return the writer in a line such as "On Monday, Anna wrote:", and the index of the line after it; else None.
 
-    The introduction may be wrapped into up to three lines.
-
-    Args:
-        lines: The lines of one level of quotation.
-        start: The index of the line.
-        opens_quote: Whether a quoted part of an unknown writer begins with the line: then a date in it is enough.
+    The introduction begins on the line `start` and may be wrapped into three lines. With `opens_quote`, which is set at
+    the beginning of a quoted part of an unknown writer, a date in it is enough.
     """
     first_line = lines[start]
     if not first_line.strip():
@@ -225,9 +217,7 @@ def _parse_introduction(lines: Sequence[str], start: int, *, opens_quote: bool =
 def _writer_in_introduction(line: str, verb: re.Match[str]) -> str:
     """Return the name of the writer in an introductory line; without one the mail address, else `UNKNOWN_WRITER`.
 
-    Args:
-        line: The line: "On Monday, Anna wrote:".
-        verb: The match of its verb, or of the address that stands for one.
+    `verb` is the match of "wrote" in the line, or of the address that stands for a verb.
     """
     address = _MAIL_ADDRESS.search(line)
     before, after = (_MAIL_ADDRESS.sub(" ", part) for part in (line[: verb.start()], line[verb.end() :]))
