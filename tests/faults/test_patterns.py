@@ -53,7 +53,7 @@ EXAMPLES = {
         r"(?<![\w@])(?<!\w[.\-/:@])GX\-2290(?!\w)(?![.\-/:@]\w)"
     ),
     ("text/names.py", "f'{case}(?<!\\\\w){re.escape(name)}(?!\\\\w)'"): r"(?i)(?<!\w)aa\ aa\ b(?!\w)",
-    ("text/numbered_parts.py", "f\"{_LINE_START}(?P<kind>(?i:{'|'.join(kinds)}))\\\\s?{number}{_BEHIND}\""): (
+    ("text/numbered_parts.py", "f\"{_LINE_START}(?P<kind>(?i:{'|'.join(kinds)}))\\\\s?{number}{_AFTER_NUMBER}\""): (
         r"^[ \t]{0,8}(?:#{1,6}[ \t]+|\*\*)?(?P<kind>(?i:article))\s?5"
         r"(?:\*\*)?(?:[ \t]{0,8}$|[ \t]{0,4}[.):–—][ \t]|[ \t]{0,4}[.:]$|[ \t]{1,4}(?=[A-ZÀ-Þ“\"(\[]))"
     ),
