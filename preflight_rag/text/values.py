@@ -23,6 +23,7 @@ from preflight_rag.text.negation import DENIAL
 from preflight_rag.text.words import without_note_marks, words
 
 T = TypeVar("T")
+Span = tuple[int, int]
 Kind = Literal["date", "number", "verdict", "name"]
 
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?"
@@ -62,22 +63,22 @@ QUANTITY = re.compile(
     r"|capacity|temperature|dose)\b",
     re.I,
 )
-"""Words for what is measured or counted, which a question asks for without "how much": "what was net income"."""
+"""Words for what is measured or counted, for which a question asks without "how much": "what was net income"."""
 _ASKS_VERDICT = re.compile(
     r"(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may|might|must)\b", re.I
 )
-_ASIDE_ENDS = re.compile(r"(?:\s?[:;,–—]|\s-)\s+")
-_ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|how)\b|^(?:\w+ )?(?:when|where|why)\b", re.I)
-_LINK = re.compile(r"(?:(?:and|but|so|or|then|also)\b[\s,]*)+", re.I)
-_BEGINS_QUESTION = re.compile(
+_END_OF_ASIDE = re.compile(r"(?:\s?[:;,–—]|\s-)\s+")
+_INTERROGATIVE = re.compile(r"\b(?:who|whom|whose|what|which|how)\b|^(?:\w+ )?(?:when|where|why)\b", re.I)
+_CONJUNCTIONS = re.compile(r"(?:(?:and|but|so|or|then|also)\b[\s,]*)+", re.I)
+_QUESTION_START = re.compile(
     r"(?:(?:in|of|for|at|on|with|after|during|among|from|under|to|by|about|since|until) )?"
     rf"(?:who|whom|whose|what|when|where|which|why|how)\b|{_ASKS_VERDICT.pattern}",
     re.I,
 )
-_FRAGMENT_BEHIND = re.compile(r"\w\? (?P<behind>(?!if\b)[^?\"“”'’]{1,80})\?$", re.I)
+_LAST_FRAGMENT = re.compile(r"\w\? (?P<behind>(?!if\b)[^?\"“”'’]{1,80})\?$", re.I)
 """Words between the last two question marks; a title with one stands in quotation marks."""
-_LONGEST_FRAGMENT = 6
-"""Words of a fragment; a guess."""
+_MAX_FRAGMENT_WORDS = 6
+"""Most words of a fragment; a guess."""
 FIRST_YEAR = 1700
 """The smallest number that counts as a year beside other numbers; a guess."""
 IS_A = re.compile(
@@ -85,9 +86,11 @@ IS_A = re.compile(
     r"(?=\s(?:that|which|who|whose|and|by|from|with|for|to|on|at|based|located|directed|written|released|published|"
     r"produced|established|founded|born|known)\b|[.,;:(\[]|$)"
 )
-_MAX_NAME = 80
+_MAX_NAME_CHARS = 80
 """Most characters of a name that is shown as an answer; a guess."""
-_MAX_WORDS = 10
+_VALUE_WEIGHT = 1.5
+"""Weight of the best value in an excerpt, relative to a term of the question; a guess."""
+_MAX_SHOWN_WORDS = 10
 """Most words of a sentence that are shown if no value is found; a guess."""
 
 _ONES = (
@@ -96,27 +99,27 @@ _ONES = (
 )  # fmt: skip
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
-_SPELLED = {
+_VALUE_OF_WORD = {
     **{word: value for value, word in enumerate(_ONES)},
     **{word: 10 * value for value, word in enumerate(_TENS, 2)},
     **{word: value for value, word in enumerate(_ORDINALS, 1)},
 }
 _WORD_NUMBER = re.compile(
     rf"\b({'|'.join(_TENS)})(?:[\s-]({'|'.join(_ONES[1:10])}))?\b"
-    rf"|\b({'|'.join(sorted(_SPELLED, key=len, reverse=True))})\b",
+    rf"|\b({'|'.join(sorted(_VALUE_OF_WORD, key=len, reverse=True))})\b",
     re.IGNORECASE,
 )
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
 _ISO_DATE = re.compile(r"(?<![\d-])(?P<y>(?:1\d|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-2]\d|3[01])(?![\d-])")
-_FIGURE_DATE = re.compile(r"(?<![\d.,/])\d{1,2}([./])\d{1,2}\1((?:1\d|20)\d\d)(?![\d/])")
+_NUMERIC_DATE = re.compile(r"(?<![\d.,/])\d{1,2}([./])\d{1,2}\1((?:1\d|20)\d\d)(?![\d/])")
 """A date in figures, of which only the year is certain, since day and month may be in either order."""
 _RANGE = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
 _SHORT_SCALE = re.compile(r"(?<=\d)\s?(?P<scale>k|mn|bn|m)\b(?!\w)", re.I)
 _CURRENCY = re.compile(r"[$€£]")
 _SHORT_SCALES = {"k": "thousand", "mn": "million", "bn": "billion"}
-_MONEY = {"$": "dollar", "€": "euro", "£": "pound sterling"}
+_UNIT_OF_CURRENCY = {"$": "dollar", "€": "euro", "£": "pound sterling"}
 
-_SIZES: dict[str, dict[float, str]] = {
+_UNITS_BY_SIZE: dict[str, dict[float, str]] = {
     "length": {
         1e-3: "mm millimetre millimeter", 1e-2: "cm centimetre centimeter", 1.0: "m metre meter",
         1e3: "km kilometre kilometer", 0.0254: "inch inches", 0.3048: "ft foot feet", 0.9144: "yd yard",
@@ -137,9 +140,9 @@ _SIZES: dict[str, dict[float, str]] = {
     "celsius": {1.0: "°c celsius"},
     "fahrenheit": {1.0: "°f fahrenheit"},
 }  # fmt: skip
-_UNITS = {
+_SIZE_OF_UNIT = {
     name: (dimension, size)
-    for dimension, sizes in _SIZES.items()
+    for dimension, sizes in _UNITS_BY_SIZE.items()
     for size, names in sizes.items()
     for word in names.split()
     for name in {word, f"{word}s"}
@@ -156,75 +159,85 @@ class TextValue:
 
 
 def last_question(text: str) -> str:
-    """Return the last of several questions in a text; the others introduce its subject.
+    """Return the last of several questions in a text, without "and" before it; a single question unchanged.
 
     A follow-up comes after the question that it depends on: "Does aspirin help? And which dose was given?" asks for a
     dose.
     """
-    parts = [_LINK.sub("", part.strip(), count=1) for part in re.findall(r"[^?]+\??", text)]
-    return next((part for part in reversed(parts) if _BEGINS_QUESTION.match(part)), text) if len(parts) > 1 else text
+    parts = [_CONJUNCTIONS.sub("", part.strip(), count=1) for part in re.findall(r"[^?]+\??", text)]
+    if len(parts) == 1:
+        return text
+    return next((part for part in reversed(parts) if _QUESTION_START.match(part)), text)
 
 
 def asked_kind(question: str) -> Kind:
-    """Return the type of value that a question asks for; of several, the last one."""
-    asked = last_question(question.strip())
-    if _asks_verdict(asked):
+    """Return the type of value that a question, or the last of several, asks for; "name" if no rule applies."""
+    question = last_question(question.strip())
+    if _asks_verdict(question):
         return "verdict"
-    if _ASKS_DATE.search(asked):
+    if _ASKS_DATE.search(question):
         return "date"
-    return "number" if _ASKS_NUMBER.search(asked) else "name"
+    return "number" if _ASKS_NUMBER.search(question) else "name"
 
 
 def _asks_verdict(question: str) -> bool:
     """Return whether the question asks for yes or no, also after "In adults with asthma," or "Acupuncture:"."""
-    if " or " in question:
+    if " or " in question:  # "Is it open or closed?" asks for one of two
         return False
     if _ASKS_VERDICT.match(question):
         return True
-    asides = () if _ASKS_FOR.search(question) else _ASIDE_ENDS.finditer(question)
-    return any(_ASKS_VERDICT.match(question, aside.end()) for aside in asides)
+    if _INTERROGATIVE.search(question):
+        return False
+    return any(_ASKS_VERDICT.match(question, aside.end()) for aside in _END_OF_ASIDE.finditer(question))
 
 
 def ends_in_fragment(text: str) -> bool:
-    """Return whether a text has a question, and behind it words that are none: "How many may sit? and standing?"."""
-    match = _FRAGMENT_BEHIND.search(text)
+    """Return whether few words that are no question follow a question in a text: "How many may sit? and standing?"."""
+    match = _LAST_FRAGMENT.search(text)
     if match is None:
         return False
-    behind = _LINK.sub("", match["behind"].strip(), count=1)
-    return _BEGINS_QUESTION.match(behind) is None and len(behind.split()) <= _LONGEST_FRAGMENT
+    behind = _CONJUNCTIONS.sub("", match["behind"].strip(), count=1)
+    return _QUESTION_START.match(behind) is None and len(behind.split()) <= _MAX_FRAGMENT_WORDS
 
 
 def years(text: str) -> set[int]:
-    """Return the years in a text, from 1700 on: smaller numbers are more often not years."""
-    found = set()
+    """Return the years in a text from `FIRST_YEAR` on; smaller numbers are more often no years."""
+    numbers: set[int] = set()
     for match in DATE.finditer(text):
-        for group, year in match.groupdict().items():
-            if "year" in group and year and int(year) >= FIRST_YEAR:
-                found.add(int(year))
-    return found
+        numbers.update(int(year) for group, year in match.groupdict().items() if "year" in group and year)
+    return {year for year in numbers if year >= FIRST_YEAR}
 
 
 def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
-    """Return the values of a type in a sentence, the nearest to the question's words first."""
+    """Return the values of a type in a sentence, the nearest to the question's words first.
+
+    For a verdict, this is one: "no" if either the sentence or the question denies something, else "yes".
+    """
     if kind == "verdict":
-        negative = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
-        return [TextValue("no" if negative else "yes", kind, (float(not negative),))]
-    asked = _terms(question)
-    found = list({"date": _dates, "number": _numbers, "name": _names}[kind](sentence, asked))
+        is_denied = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
+        return [TextValue("no" if is_denied else "yes", kind, (float(not is_denied),))]
+    question_terms = _terms(question)
+    find = {"date": _find_dates, "number": _find_numbers, "name": _find_names}[kind]
+    found = list(find(sentence, question_terms))
     if len(found) < 2:
         return [value for _, value in found]
-    anchors = [match.span() for match in _WORD.finditer(sentence) if not asked.isdisjoint(_terms(match.group()))]
-    starts = [start for start, _ in anchors]
+    words_of_question = [
+        match.span() for match in _WORD.finditer(sentence) if not question_terms.isdisjoint(_terms(match.group()))
+    ]
+    starts = [start for start, _ in words_of_question]
 
-    def distance(span: tuple[int, int]) -> int:
-        """Return the distance in characters between a span and the nearest word of the question."""
-        at = bisect_left(starts, span[0])  # the anchors are sorted: the nearest are those around it
-        return min(
-            (max(0, start - span[1], span[0] - end) for start, end in anchors[max(0, at - 1) : at + 1]), default=0
-        )
+    def distance(start: int, end: int) -> int:
+        """Return the distance in characters between a span and the nearest word of the question; 0 without any."""
+        index = bisect_left(starts, start)  # the words are sorted: the nearest are those around it
+        nearest = words_of_question[max(0, index - 1) : index + 1]
+        return min((max(0, word_start - end, start - word_end) for word_start, word_end in nearest), default=0)
 
-    ordered = sorted(found, key=lambda item: (-len(item[1].key) if kind == "date" else 0, distance(item[0]), item[0]))
-    return [value for _, value in ordered]
+    def sort_key(item: tuple[Span, TextValue]) -> tuple[int, int, Span]:
+        """Return the sort key of a value with its span."""
+        span, value = item
+        return -len(value.key) if kind == "date" else 0, distance(*span), span
+
+    return [value for _, value in sorted(found, key=sort_key)]
 
 
 @lru_cache(maxsize=1 << 14)
@@ -233,15 +246,15 @@ def _terms(text: str) -> frozenset[str]:
     return frozenset(words(text))
 
 
-def _dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
-    """Yield the place and value of each date in a sentence."""
+def _find_dates(sentence: str, asked: frozenset[str]) -> Iterator[tuple[Span, TextValue]]:
+    """Yield the span and value of each date in a sentence; the terms of the question do not matter."""
     for match in DATE.finditer(sentence):
         if (key := date_key(match)) is not None:
             yield match.span(), TextValue(match.group().strip(), "date", key)
 
 
 def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
-    """Return year, month and day of a match of `DATE`, 0 for missing parts; None without year and month."""
+    """Return year, month and day of a match of `DATE`, 0 for each missing part; None if year and month are missing."""
     parts = {name[:-1]: part for name, part in match.groupdict().items() if part}
     if "year" not in parts and "month" not in parts:
         return None
@@ -249,83 +262,105 @@ def date_key(match: re.Match[str]) -> tuple[float, float, float] | None:
     return float(parts.get("year", 0)), float(month), float(parts.get("day", 0))
 
 
-def _numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
-    """Yield place and value of the numbers in a sentence that are no dates and not in the question."""
+def _find_numbers(sentence: str, asked: frozenset[str]) -> Iterator[tuple[Span, TextValue]]:
+    """Yield the span and value of the numbers in a sentence that are no part of a date and not in the question.
+
+    Decimals with four or more places are left out, since they are mostly coordinates.
+    """
     dates = [match.span() for match in DATE.finditer(sentence)]
     ends = [end for _, end in dates]
     for match in NUMBER.finditer(sentence):
         figure = match["digits"] or match["word"]
         if _COORDINATE.search(figure):
             continue
-        date = bisect_right(ends, match.start())  # the first one that ends after the number's beginning
-        if (date < len(dates) and dates[date][0] < match.end()) or asked & set(words(figure)):
+        index = bisect_right(ends, match.start())  # of the first date that ends after the number's beginning
+        is_in_date = index < len(dates) and dates[index][0] < match.end()
+        if is_in_date or asked & set(words(figure)):
             continue
         number = float(match["digits"].replace(",", "")) if match["digits"] else float(_NUMBER_WORDS[match["word"]])
-        text = match.group() if _is_unit(match["unit"]) else match.group()[: match.start("unit") - match.start()]
+        text = (
+            match.group()
+            if _is_unit_or_nothing(match["unit"])
+            else match.group()[: match.start("unit") - match.start()]
+        )
         yield match.span(), TextValue(text.strip(), "number", (number * SCALES.get(match["scale"] or "", 1.0),))
 
 
-def _is_unit(unit: str | None) -> bool:
-    """Return whether the text after a number is a unit, "%" or nothing."""
+def _is_unit_or_nothing(unit: str | None) -> bool:
+    """Return whether the text after a number may be its unit: no stop word, "%", or nothing (None)."""
     return unit is None or unit.strip() == "%" or bool(words(unit))
 
 
-def _names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[tuple[int, int], TextValue]]:
-    """Yield the names that are not in the question.
+def _find_names(sentence: str, asked: frozenset[str]) -> Iterator[tuple[Span, TextValue]]:
+    """Yield the span and value of the names in a sentence that are not in the question, and of a phrase after "is a".
 
-    Without any, the noun phrase after the first "is a"; without that, the first words.
+    Without any, those of the sentence's first words. A single word at its beginning is no name.
     """
     found = False
     for match in NAME.finditer(sentence):
         text = match.group().rstrip(".'’-")
         terms = _terms(text)
-        if terms - asked and not (match.start() == 0 and len(text.split()) == 1) and not text.isdigit():
+        is_first_word = match.start() == 0 and len(text.split()) == 1
+        if terms - asked and not is_first_word and not text.isdigit():
             found = True
-            yield match.span(), TextValue(text[:_MAX_NAME], "name", terms)
+            yield match.span(), TextValue(text[:_MAX_NAME_CHARS], "name", terms)
     phrase = IS_A.search(sentence)
     if phrase and (terms := frozenset(words(phrase["what"]))) - asked:
         found = True
         yield phrase.span("what"), TextValue(phrase["what"].strip(), "name", terms)
     if not found:
-        text = " ".join(sentence.split()[:_MAX_WORDS])
+        text = " ".join(sentence.split()[:_MAX_SHOWN_WORDS])
         if not text:
             return
         yield (0, len(text)), TextValue(text, "name", frozenset(words(text)))
 
 
 def same_value(a: TextValue, b: TextValue) -> bool:
-    """Return whether two values mean the same: equal numbers, compatible dates, or a name that contains the other."""
+    """Return whether two values mean the same: equal numbers, compatible dates, or a name that contains the other.
+
+    Dates are compatible if they have the same year, and the same month and day where both have these.
+    """
     if a.kind != b.kind:
         return False
     if isinstance(a.key, frozenset) and isinstance(b.key, frozenset):
         return bool(a.key & b.key) and (a.key <= b.key or b.key <= a.key)
-    pairs = list(zip(a.key, b.key, strict=True))
-    return all(x == y or (a.kind == "date" and not (x and y)) for x, y in pairs) and pairs[0][0] == pairs[0][1]
+    (first_a, *others_a), (first_b, *others_b) = a.key, b.key
+    if first_a != first_b:
+        return False
+    return all(x == y or (a.kind == "date" and not (x and y)) for x, y in zip(others_a, others_b, strict=True))
 
 
 def excerpt(sentence: str, kind: Kind, question: str, most: int) -> str:
-    """Return at most `most` consecutive words of a sentence: those with most of the question's terms and values."""
+    """Return the `most` consecutive words of a sentence that have most of the question's terms, and the best value.
+
+    A sentence with no more words is returned whole.
+    """
     tokens = list(re.finditer(r"\S+", sentence))
     if len(tokens) <= most:
         return sentence
-    asked = frozenset(words(question))
-    shared = [asked & frozenset(words(token.group())) for token in tokens]
+    question_terms = frozenset(words(question))
+    shared = [question_terms & frozenset(words(token.group())) for token in tokens]
     found = values(sentence, kind, question)
-    at = sentence.find(found[0].text) if found and kind in {"date", "number", "name"} else -1
+    best_value = found[0].text if found and kind != "verdict" else ""
+    value_start = sentence.find(best_value) if best_value else -1
 
-    def worth(first: int) -> tuple[float, int]:
-        """Return the score of the excerpt that begins with a word, and its place to decide ties."""
+    def score(first: int) -> tuple[float, int]:
+        """Return the score of the excerpt that begins with a word, and minus its index, to take the first of equals."""
         last = first + most - 1
-        inside = at >= tokens[first].start() and at + len(found[0].text) <= tokens[last].end() if at >= 0 else False
-        return len(frozenset().union(*shared[first : last + 1])) + 1.5 * inside, -first
+        is_value_inside = tokens[first].start() <= value_start <= tokens[last].end() - len(best_value)
+        terms = frozenset().union(*shared[first : last + 1])
+        return len(terms) + _VALUE_WEIGHT * is_value_inside, -first
 
-    first = max(range(len(tokens) - most + 1), key=worth)
+    first = max(range(len(tokens) - most + 1), key=score)
     return sentence[tokens[first].start() : tokens[first + most - 1].end()]
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number multiplied by its scale; if its unit is known, with its dimension and the unit's size."""
+    """A number multiplied by its scale, 3.5e6 for "3.5 million"; if its unit is known, with its dimension and size.
+
+    The size is that of the unit in the dimension's base unit: 1000.0 for "km" of "length".
+    """
 
     value: float
     dimension: str = ""
@@ -356,10 +391,10 @@ class Figures:
         """
         if bool(self.amounts) != bool(other.amounts) and self.dates and other.dates:
             return False
-        dates = _contained(self.dates, other.dates, dates_agree)
-        amounts = _contained(self.amounts, other.amounts, Amount.agrees)
+        dates = _longer_contains_shorter(self.dates, other.dates, dates_agree)
+        amounts = _longer_contains_shorter(self.amounts, other.amounts, Amount.agrees)
         if dates is None and amounts is None:
-            return bool(_contained(self._with_years(), other._with_years(), Amount.agrees))
+            return bool(_longer_contains_shorter(self._with_years(), other._with_years(), Amount.agrees))
         return dates is not False and amounts is not False
 
     def _with_years(self) -> list[Amount]:
@@ -367,93 +402,101 @@ class Figures:
         return [*self.amounts, *(Amount(date[0]) for date in self.dates if date[0])]
 
 
-def _contained(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool | None:
-    """Return whether the longer of two lists contains all of the shorter one; None if one is empty."""
+def _longer_contains_shorter(a: Sequence[T], b: Sequence[T], same: Callable[[T, T], bool]) -> bool | None:
+    """Return whether each item of the shorter of two lists is the same as one of the longer; None if one is empty."""
     if not a or not b:
         return None
-    fewer, more = sorted((a, b), key=len)
-    return all(any(same(x, y) for y in more) for x in fewer)
+    shorter, longer = sorted((a, b), key=len)
+    return all(any(same(item, other) for other in longer) for item in shorter)
 
 
 def figures_of(text: str) -> Figures:
-    """Return the dates and amounts in a short answer."""
-    plain = with_digits(text)
-    matches = [
-        match
-        for match in DATE.finditer(plain)
-        if not (match["year4"] and _counted(plain[match.end() : match.end() + 20]))
-    ]
-    found = [(match.span(), key) for match in matches if (key := date_key(match)) is not None]
-    pieces, at = [], 0
-    for (start, end), _ in found:
-        pieces += [plain[at:start], " " * (end - start)]
-        at = end
-    return Figures(tuple(key for _, key in found), tuple(_amounts("".join([*pieces, plain[at:]]))))
+    """Return the dates in a short answer, and the amounts in the rest of it."""
+    text = with_digits(text)
+    dates = []
+    without_dates = text
+    for match in DATE.finditer(text):
+        if match["year4"] and _has_unit_behind(text[match.end() :]):  # "1900 kg"
+            continue
+        key = date_key(match)
+        if key is not None:
+            dates.append(key)
+            start, end = match.span()
+            without_dates = without_dates[:start] + " " * (end - start) + without_dates[end:]
+    return Figures(tuple(dates), tuple(_find_amounts(without_dates)))
 
 
-def _counted(rest: str) -> bool:
-    """Return whether a number is followed by a unit, so that it is not a year."""
-    unit = re.match(r"\s?([°µ]?[A-Za-z]{1,14}|%)(?!\w)", rest)
-    return bool(unit and unit[1].casefold() in _UNITS)
+def _has_unit_behind(text: str) -> bool:
+    """Return whether the text behind a number begins with a known unit, so that the number is no year."""
+    unit = re.match(r"\s?([°µ]?[A-Za-z]{1,14}|%)(?!\w)", text)
+    return bool(unit and unit[1].casefold() in _SIZE_OF_UNIT)
 
 
 def dates_agree(a: Sequence[float], b: Sequence[float]) -> bool:
-    """Return whether two dates (year, month, day) agree in all parts that both have.
-
-    They must have at least one part in common.
-    """
-    return all(x == y for x, y in zip(a, b, strict=True) if x and y) and any(x and y for x, y in zip(a, b, strict=True))
+    """Return whether two dates (year, month, day; 0 if missing) have parts in common and agree in all of these."""
+    common = [(x, y) for x, y in zip(a, b, strict=True) if x and y]
+    return bool(common) and all(x == y for x, y in common)
 
 
-_KIND_OF_DAY = re.compile(
+_WORD_BEFORE_TIME_UNIT = re.compile(
     r"(?<=\d)\s(?:business|working|calendar|banking|trading|school|consecutive|full|whole)\s(?=(?:hour|day|week|month|year)s?\b)"
 )
-"""What stands between a number and its unit: "10 business days" is no bare 10, and no ten weeks."""
+"""A word between a number and its unit of time, such as "business" in "10 business days"."""
 
 
 def with_digits(text: str) -> str:
-    """Return the text with number words as digits, ISO dates written out, scales spelled, ranges separated."""
+    """Return a text in the form in which figures are compared.
 
-    def digits(match: re.Match[str]) -> str:
-        """Return a matched number word as digits."""
+    Number words become digits, ISO dates get a month's name, dates in figures keep only the year, scales are spelled
+    out ("5k" as "5 thousand"), ranges have "to", and a number is directly before its unit.
+    """
+
+    def as_digits(match: re.Match[str]) -> str:
+        """Return a matched number word as digits: "21" for "twenty-one"."""
         if match[3]:
-            return str(_SPELLED[match[3].casefold()])
-        return str(_SPELLED[match[1].casefold()] + (_SPELLED[match[2].casefold()] if match[2] else 0))
+            return str(_VALUE_OF_WORD[match[3].casefold()])
+        ones = _VALUE_OF_WORD[match[2].casefold()] if match[2] else 0
+        return str(_VALUE_OF_WORD[match[1].casefold()] + ones)
 
-    def written(match: re.Match[str]) -> str:
-        """Return a matched ISO date with its month's name."""
+    def with_month_name(match: re.Match[str]) -> str:
+        """Return a matched ISO date with its month's name: "3 May 2021"."""
         return f"{int(match['d'])} {MONTHS[int(match['m']) - 1].capitalize()} {match['y']}"
 
-    text = _FIGURE_DATE.sub(r"\2", _ISO_DATE.sub(written, unicodedata.normalize("NFKC", without_note_marks(text))))
-    money = bool(_CURRENCY.search(text))
+    text = unicodedata.normalize("NFKC", without_note_marks(text))
+    text = _NUMERIC_DATE.sub(r"\2", _ISO_DATE.sub(with_month_name, text))
+    has_currency = bool(_CURRENCY.search(text))
 
-    def spelled(match: re.Match[str]) -> str:
-        """Return a matched abbreviation of a scale as a word: "million"."""
-        short = match["scale"].casefold()
-        if short == "m":
-            return " million" if money else match.group()
-        return f" {_SHORT_SCALES[short]}"
+    def spelled_out(match: re.Match[str]) -> str:
+        """Return a matched abbreviation of a scale as a word; "m" is metres in a text without a currency."""
+        scale = match["scale"].casefold()
+        if scale == "m":
+            return " million" if has_currency else match.group()
+        return f" {_SHORT_SCALES[scale]}"
 
-    text = _SHORT_SCALE.sub(spelled, _ORDINAL.sub("", _WORD_NUMBER.sub(digits, text)))
-    return _KIND_OF_DAY.sub(" ", re.sub(r"(?<=\d)-(?=[A-Za-z])", " ", _RANGE.sub(" to ", text)))
+    text = _ORDINAL.sub("", _WORD_NUMBER.sub(as_digits, text))
+    text = _RANGE.sub(" to ", _SHORT_SCALE.sub(spelled_out, text))
+    text = re.sub(r"(?<=\d)-(?=[A-Za-z])", " ", text)
+    return _WORD_BEFORE_TIME_UNIT.sub(" ", text)
 
 
-_SIGN = 40
+_SIGN_REACH = 40
 """Characters before a number within which its sign may be; a guess."""
 
 
-def _amounts(text: str) -> list[Amount]:
-    """Return the amounts in a text with sign, scale and unit."""
-    found = []
+def _find_amounts(text: str) -> list[Amount]:
+    """Return the amounts in a text with sign, scale and unit; numbers in words are left out."""
+    amounts = []
     for match in NUMBER.finditer(text.replace("\u2212", "-")):
         if match["digits"] is None:
             continue
         scale = SCALES.get((match["scale"] or "").casefold(), 1.0)
         value = float(match["digits"].replace(",", "")) * scale
-        before = text[max(0, match.start("digits") - _SIGN) : match.start("digits")].rstrip("$€£ ")
-        negative = before.endswith(("-", "\u2212")) and not before[:-1].strip()[-1:].isalnum()
-        sign = _CURRENCY.search(text[max(0, match.start("digits") - 2) : match.start("digits")])
-        unit = _MONEY[sign.group()] if sign else (match["unit"] or "").strip().casefold()
-        dimension, size = _UNITS.get(unit, ("", 1.0))
-        found.append(Amount(-value if negative else value, dimension, size))
-    return found
+        start = match.start("digits")
+        before = text[max(0, start - _SIGN_REACH) : start].rstrip("$€£ ")
+        # Behind a letter or a figure the sign is a hyphen.
+        is_negative = before.endswith(("-", "\u2212")) and not before[:-1].strip()[-1:].isalnum()
+        currency = _CURRENCY.search(text[max(0, start - 2) : start])
+        unit = _UNIT_OF_CURRENCY[currency.group()] if currency else (match["unit"] or "").strip().casefold()
+        dimension, size = _SIZE_OF_UNIT.get(unit, ("", 1.0))
+        amounts.append(Amount(-value if is_negative else value, dimension, size))
+    return amounts
