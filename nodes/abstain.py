@@ -27,29 +27,25 @@ FLOOR = 0.42
 that `NEAR` of `offline/answers.py` was set on, of which one in ten about the articles lies below it; for the default
 embedder, others give higher ones."""
 MOST_BESIDE_TOPIC = 3
-"""Words of a question for each of its topics, at most, with which it is about them; a guess."""
+"""Maximum number of a question's words, for each of its topics, with which it is about these topics; a guess."""
 _PREPOSITIONS = frozenset(["in", "at", "of", "from", "to", "on", "near", "for", "between", "outside"])
 NO_MENTION = "No document that was searched mentions {named}."
 
 
 async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
-    """Say that the documents do not answer, and name the partitions that could not be read."""
-    question = state.get("standalone_question", "")
-    likeness = [ref["cosine"] for ref in state["passage_refs"] if ref.get("cosine")]
-    # Below the floor a document is near in nothing but a word or two; where no likeness is known, there is none.
-    far = bool(likeness) and max(likeness) < FLOOR
-    far = far or is_off_topic(state.get("decision") or {})
-    far = far and (state.get("draft") or {}).get("unclaimed") != why_unclaimed("other_words")
-    read = far or bool(state["passage_refs"] and exact_strings(question))
-    sources = await runtime.context.sources(state["passage_refs"]) if read else []
-    strings = unmentioned(question, sources) if sources and exact_strings(question) else ()
-    named = " or ".join(f"“{plain(string)}”" for string in strings)
-    title = next((ref["title"] for ref in state["passage_refs"] if ref["title"]), "")
+    """Say that the documents do not answer, as far as is known why, and name the partitions that could not be read."""
+    question, refs = state.get("standalone_question", ""), state["passage_refs"]
+    is_far = _is_far(state)
+    has_exact_strings = bool(exact_strings(question))
+    sources = await runtime.context.sources(refs) if is_far or (refs and has_exact_strings) else []
+    strings = unmentioned(question, sources) if sources and has_exact_strings else ()
+    quoted_strings = " or ".join(f"“{plain(string)}”" for string in strings)
+    title = next((ref["title"] for ref in refs if ref["title"]), "")
     nearest = f" The nearest document is “{plain(title)}”." if title else ""
-    text = f"{NOT_ANSWERED}{nearest}" if state["passage_refs"] else NOTHING_FOUND
-    if named:
-        text = f"{NOT_ANSWERED} {NO_MENTION.format(named=named)}"
-    elif far and not _share_words(question, sources) and not _is_titled(question, sources):
+    text = f"{NOT_ANSWERED}{nearest}" if refs else NOTHING_FOUND
+    if quoted_strings:
+        text = f"{NOT_ANSWERED} {NO_MENTION.format(named=quoted_strings)}"
+    elif is_far and not _share_words(question, sources) and not _is_word_in_title(question, sources):
         is_mentioned = _mention_name(question, sources) or _mention_topics(question, sources)
         text = NOT_ANSWERED if is_mentioned else NOT_IN_DOCUMENTS
     pointed = pointed_lookup(question)
@@ -67,38 +63,59 @@ async def abstain(state: Unanswered, runtime: Runtime[Context]) -> State:
     }
 
 
+def _is_far(state: Unanswered) -> bool:
+    """Return whether no passage found is near to the question: by their cosines, or by the decision on the route.
+
+    False if the draft says that a passage may answer in other words.
+    """
+    if (state.get("draft") or {}).get("unclaimed") == why_unclaimed("other_words"):
+        return False
+    # A passage without a cosine, such as one cited before, says nothing of this.
+    cosines = [ref["cosine"] for ref in state["passage_refs"] if ref.get("cosine")]
+    is_below_floor = bool(cosines) and max(cosines) < FLOOR
+    return is_below_floor or is_off_topic(state.get("decision") or {})
+
+
 def _share_words(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage contains half of the question's words.
+    """Return whether a passage contains at least half of the question's words.
 
     A form or table may be relevant without being similar to a sentence.
     """
-    asked = set(words(question))
-    return any(2 * len(asked & set(words(f"{source.title} {source.text}"))) >= len(asked) for source in sources)
+    question_words = set(words(question))
+    for source in sources:
+        shared = question_words & set(words(f"{source.title} {source.text}"))
+        if 2 * len(shared) >= len(question_words):
+            return True
+    return False
 
 
-def _is_titled(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether the first passage's document has a word of the question in its title.
+def _is_word_in_title(question: str, sources: Sequence[Source]) -> bool:
+    """Return whether the title of the first passage's document has a word of the question's subject.
 
-    It may answer in other words, so that nothing of this being in the documents would be a guess.
+    That document may answer in other words, so it would be a guess to say that nothing is in the documents.
     """
     first = min(sources, key=lambda source: source.n, default=None)
     return first is not None and bool(subject_words(question) & frozenset(words(first.title)))
 
 
 def _mention_name(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage mentions a name of the question, of which other words may say what is asked.
+    """Return whether a passage mentions a name of the question, so that it may answer in other words.
 
-    A name behind a preposition says where something is, and many things are in Canada.
+    Names behind a preposition do not count: they say where something is, and many things are "in Canada".
     """
-    asked = tokens(question)
-    places = [(name, position(name, asked)) for name in surface_names(question) if name]
-    named = [name for name, at in places if at < 1 or asked[at - 1] not in _PREPOSITIONS]
-    texts = [tokens(source.text) for source in sources] if named else []
-    return any(position(name, text) >= 0 for name in named for text in texts)
+    question_tokens = tokens(question)
+    names = []
+    for name in surface_names(question):
+        index = position(name, question_tokens) if name else -1
+        is_behind_preposition = index >= 1 and question_tokens[index - 1] in _PREPOSITIONS
+        if name and not is_behind_preposition:
+            names.append(name)
+    texts = [tokens(source.text) for source in sources] if names else []
+    return any(position(name, text) >= 0 for name in names for text in texts)
 
 
 def _mention_topics(question: str, sources: Sequence[Source]) -> bool:
-    """Return whether a passage mentions all topics of a question without names: other words may say what is asked.
+    """Return whether a passage mentions all topics of a question without names, so that it may answer in other words.
 
     "Which firm is mending the roof?" is answered by "the roof: resolved to engage Haldane & Sons".
     """
@@ -107,7 +124,7 @@ def _mention_topics(question: str, sources: Sequence[Source]) -> bool:
 
     topics = frozenset(words(" ".join(topics_of(question)))) - NO_SUBJECT
     # A topic among many words, "children" of "Which drug treats malaria in children?", is not what is asked about.
-    is_most = bool(topics) and MOST_BESIDE_TOPIC * len(topics) >= len(subject_words(question))
-    return (
-        is_most and not surface_names(question) and any(topics <= frozenset(words(source.text)) for source in sources)
-    )
+    are_subject = bool(topics) and MOST_BESIDE_TOPIC * len(topics) >= len(subject_words(question))
+    if not are_subject or surface_names(question):
+        return False
+    return any(topics <= frozenset(words(source.text)) for source in sources)

@@ -34,11 +34,11 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     statuses = {draft["status"] for draft in drafts}
     if statuses == {"failed"}:
         if any(draft.get("spared") for draft in drafts):
-            return _without_groups(state, runtime.context)
+            return _answer_without_groups(state, runtime.context)
         raise AllPartitionsFailed.of(f"{len(drafts)} groups could be answered", "answer_group", state["gaps"])
     if not statuses & {"answered", "unreadable"}:
         return {"draft": Draft("", found=False).dump(), "entries": [], "onward": "abstain"}
-    direct, notes = Draft.load(state["draft"]), [ContextNote.load(note) for note in state["contexts"]]
+    plain_draft, notes = Draft.load(state["draft"]), [ContextNote.load(note) for note in state["contexts"]]
     compared = set(chain.from_iterable(note.ranks or (note.rank,) for note in notes))
     sources = await runtime.context.sources([ref for ref in state["passage_refs"] if ref["rank"] in compared])
     contexts = {context.n: context for context in contexts_of(sources)}
@@ -53,68 +53,82 @@ async def aggregate_groups(state: Answered, runtime: Runtime[Context]) -> State:
     )
     composed = await asyncio.to_thread(compose, groups)
     draft, entries = in_passages(composed.draft, composed.entries, contexts)
-    if len(drafts) == len(composed.entries) == 1:
+    is_single = len(drafts) == 1
+    if is_single and len(composed.entries) == 1:
         # The only group's reader was asked directly: its short answer, and how sure it is, hold for the whole.
-        draft = replace(draft, short=direct.short, confidence=direct.confidence)
-    draft = replace(draft, incomplete=direct.incomplete if len(drafts) == 1 else "")
-    if draft.found and not (draft.claims and (direct.claims or len(drafts) > 1)):
-        draft, entries = as_evidence(
-            state["standalone_question"], draft, entries, {source.n: source for source in sources}
-        )
-        if only_says_near(draft.text.split("\n\n")[0]) and not _may_be_several(state):
-            return _nearest_instead(state, draft, entries)
+        draft = replace(draft, short=plain_draft.short, confidence=plain_draft.confidence)
+    draft = replace(draft, incomplete=plain_draft.incomplete if is_single else "")
+    is_claim = draft.claims and (plain_draft.claims or not is_single)
+    if draft.found and not is_claim:
+        by_number = {source.n: source for source in sources}
+        draft, entries = as_evidence(state["standalone_question"], draft, entries, by_number)
+        header = draft.text.split("\n\n")[0]
+        if only_says_near(header) and not _shows_all_groups(state):
+            return _answer_from_nearest(state, draft, entries)
+    relations = []
+    for row in state["relations"]:
+        is_announced = frozenset((row["a"], row["b"])) in composed.announced
+        relations.append(row | {"announced": is_announced})
     return {
         "draft": draft.dump(),
         "entries": entries,
-        "relations": [
-            row | {"announced": frozenset((row["a"], row["b"])) in composed.announced} for row in state["relations"]
-        ],
+        "relations": relations,
         "gaps": composed.gaps,
         "onward": "cite" if draft.found else "abstain",
     }
 
 
-def _may_be_several(state: Answered) -> bool:
-    """Return whether a question has a name that several things may have, or a year, or the route was asked for.
+def _shows_all_groups(state: Answered) -> bool:
+    """Return whether to show the answers of all groups, however uncertain they are.
 
-    Then the answers of all groups are shown, however uncertain: on RAMDocs fewer right ones would be, and of several
-    editions that of the year is known here.
+    That is so if the question has a name that several things may have, or a year, or the user has chosen the route: on
+    RAMDocs fewer right answers would be shown otherwise, and of several editions that of the year is known here.
     """
     question = state["standalone_question"]
     is_forced = bool((state.get("decision") or {}).get("forced")) or bool(years(question))
     return is_forced or (form_of(question) != "verdict" and bool(surface_names(question)))
 
 
-def _nearest_instead(state: Answered, draft: Draft, entries: list[EntryState]) -> State:
-    """Return the update of a turn whose groups' answers are too uncertain for a claim, and no versions of one document.
+def _answer_from_nearest(state: Answered, draft: Draft, entries: list[EntryState]) -> State:
+    """Return the update of a turn whose groups' answers are too uncertain for a claim.
 
-    What stands nearest to the question in each group's answer is often not what is nearest among all passages, so all
-    are read at once, as on the plain route; where that was done before, its result stands. The groups' answers stay
-    where that reading would claim one, or finds none.
+    What is nearest to the question in each group's answer is often not what is nearest among all passages, so all
+    passages are read at once, as on the plain route; if that was done before, its answer is used. The groups' answers
+    are passed on, and stay if that reading would claim an answer, or finds none.
     """
-    before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
-    ranks = [ref["rank"] for ref in state["passage_refs"]]
-    if before and direct is not None and direct.found and direct.text:
-        step = nearest_passages(before[-1]["from"])
-        update: State = {"draft": direct.dump(), "onward": "cite"}
+    escalations, previous = state.get("escalations") or [], _previous_answer(state)
+    if previous is not None:
+        step = nearest_passages(escalations[-1]["from"])
+        update: State = {"draft": previous.dump(), "entries": [], "onward": "cite"}
     else:
         step = nearest_passages("plain")
+        ranks = [ref["rank"] for ref in state["passage_refs"]]
         update = {"draft": draft.dump(), "entries": entries, "partitions": [ranks], "onward": "answer_plain"}
-    return {"entries": [], **update, "escalations": [*before, step]}
+    return {**update, "escalations": [*escalations, step]}
 
 
-def _without_groups(state: Answered, context: Context) -> State:
-    """Return the update of a turn whose groups gave no answer.
+def _answer_without_groups(state: Answered, context: Context) -> State:
+    """Return the update of a turn whose calls for all groups failed.
 
-    It contains map/reduce's answer, or a plain one from the first passages.
+    The answer of the route before COrg is used; without one, the turn goes on to a plain answer from the first
+    partition of the passages.
     """
-    before, direct = state.get("escalations") or [], Draft.load(state["draft"]) if state.get("draft") else None
-    if before and direct is not None and direct.found and direct.text:
-        step = plain_stands("corg", before[-1]["from"])
-        update: State = {"draft": direct.dump(), "entries": [], "onward": "cite"}
+    escalations, previous = state.get("escalations") or [], _previous_answer(state)
+    if previous is not None:
+        step = plain_stands("corg", escalations[-1]["from"])
+        update: State = {"draft": previous.dump(), "entries": [], "onward": "cite"}
     else:
-        parts = partition(len(state["passage_refs"]), context.settings.partition_size, context.settings.max_partitions)
-        step = back_to_plain("corg", state["passage_refs"], parts[0])
-        update = {"partitions": parts, "entries": [], "onward": "answer_plain"}
+        settings = context.settings
+        partitions = partition(len(state["passage_refs"]), settings.partition_size, settings.max_partitions)
+        step = back_to_plain("corg", state["passage_refs"], partitions[0])
+        update = {"partitions": partitions, "entries": [], "onward": "answer_plain"}
     gap = {"stage": "aggregate_groups", "item": "route", "error": step["reason"]}
-    return {**update, "escalations": [*before, step], "gaps": [gap]}
+    return {**update, "escalations": [*escalations, step], "gaps": [gap]}
+
+
+def _previous_answer(state: Answered) -> Draft | None:
+    """Return the answer of the route from which the turn escalated to COrg; None without an escalation or an answer."""
+    if not state.get("escalations") or not state.get("draft"):
+        return None
+    draft = Draft.load(state["draft"])
+    return draft if draft.found and draft.text else None

@@ -66,11 +66,12 @@ from preflight_rag.text.citations import is_verifiable, quoted, without_marks
 from preflight_rag.text.headers import CLOSEST, why_unclaimed
 
 MOST_DOCUMENTS = 8
-"""Documents whose tables are read as a whole; a guess."""
+"""Maximum number of documents whose tables are read as a whole; a guess."""
 MOST_OF_DOCUMENT = 2000
-"""Passages of a document whose tables are, which takes a fifth of a second; a guess."""
+"""Maximum number of passages of such a document, which take a fifth of a second; a guess."""
 MOST_NAMING = 5
-"""Passages with the noun of a follow-up whose figures are compared with the last answer's quote; a guess."""
+"""Maximum number of passages with a follow-up's noun whose figures are compared with the last answer's quote; a guess.
+"""
 
 
 async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
@@ -84,83 +85,88 @@ async def answer_all_passages(state: Chosen, context: Context) -> State:
     """Answer on the plain route, and decide whether a more expensive route is needed."""
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
     by_rule = context.reader.by_rule and not state["options"]
-    own = _of_the_document(state, sources)
-    ordered, writing = await _rows_or_reading(state, own, context)
-    if ordered:
-        return ordered
-    checked: State = {}
+    first_sources = _sources_of_continued_document(state, sources)
+    rows_update, reply_to_come = await _show_rows_or_answer(state, first_sources, context)
+    if rows_update:
+        return rows_update
+    decision_update: State = {}
     if state.get("unchecked"):
-        writing = call = asyncio.ensure_future(writing)
-        decision = (await _checked_meanwhile(state, context, sources, call)).model_dump()
-        checked = {"decision": decision, "unchecked": False}
+        reply_to_come = call = asyncio.ensure_future(reply_to_come)
+        decision = (await _decide_while_writing(state, context, sources, call)).model_dump()
+        decision_update = {"decision": decision, "unchecked": False}
         if decision["name"] == "corg":
-            spent = _spent_in_vain(call, state["passage_refs"]).model_dump()
-            return {**checked, "onward": "relate_contexts", "spent": [{"stage": "answer_plain", **spent}]}
+            spent = _cost_of_unused_call(call, state["passage_refs"]).model_dump()
+            return {**decision_update, "onward": "relate_contexts", "spent": [{"stage": "answer_plain", **spent}]}
     needs_support = _needs_support(state, decision)
-    if needs_support and not checked:
+    if needs_support and not decision_update:
         answer_text.get().keep_back()
-    looks = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
-    reply = await _written(writing, _begin_reading(state, sources, context) if looks else None, state["options"])
+    looks_again = not is_off_topic(decision) and may_escalate(decision, state["escalations"], "plain")
+    reading = _begin_reading(state, sources, context) if looks_again else None
+    reply = await _finish_reply(reply_to_come, reading, state["options"])
     if needs_support:
-        reply = _supported(reply, sources)
+        reply = _require_support(reply, sources)
     if by_rule:
-        reply = await _by_rule(state, reply, own, sources, context, decision)
+        reply = await _answer_from_all_if_nothing_new(state, reply, first_sources, sources, context, decision)
     draft: Draft = reply.value
-    update: State = {**checked, **_drafted(reply)}
+    update: State = {**decision_update, **_draft_update(reply)}
     compared = by_rule and decision["name"] == "corg"
     if compared and (draft.claims or not draft.found):
-        # The compared documents give several answers, none of them sure: they stand side by side.
+        # The compared documents give several answers, none of them sure: they are shown side by side.
         return {"gaps": update["gaps"], "spent": update["spent"], "onward": "cite"}
-    update |= await asyncio.to_thread(_cited_before, state, context) if by_rule and not draft.found else {}
-    is_shown = "passage_refs" in update
-    update["onward"] = "cite" if draft.found or is_shown else "abstain"
-    if looks and not draft.incomplete and not is_shown:
+    needs_last_quotes = by_rule and not draft.found
+    update |= await asyncio.to_thread(_quotes_of_last_answer, state, context) if needs_last_quotes else {}
+    shows_last_quotes = "passage_refs" in update
+    update["onward"] = "cite" if draft.found or shows_last_quotes else "abstain"
+    if looks_again and not draft.incomplete and not shows_last_quotes:
         update |= await asyncio.to_thread(_second_look, state, draft, sources, decision, context)
-    if update["onward"] == "cite" and not is_shown and by_rule:
+    if update["onward"] == "cite" and not shows_last_quotes and by_rule:
         question = state["standalone_question"]
         draft, update["entries"] = labelled_by_document(question, draft, sources, compared=compared)
         update["draft"] = draft.dump()
     return update
 
 
-def _of_the_document(state: Chosen, sources: Sequence[Source]) -> list[Source]:
-    """Return the passages of the document that a follow-up goes on about, which are read first; else all."""
+def _sources_of_continued_document(state: Chosen, sources: Sequence[Source]) -> list[Source]:
+    """Return the passages of the document that a follow-up continues with, which are read first; else all passages."""
     continued = state.get("continued") or []
     return [source for source in sources if source.document_id in continued] or list(sources)
 
 
-def _is_nothing_new(state: Chosen, draft: Draft) -> bool:
-    """Return whether nothing was found for a follow-up, or what the last answer showed, or no figure of the kind."""
+def _has_nothing_new(state: Chosen, draft: Draft) -> bool:
+    """Return whether a draft answers a follow-up with nothing new.
+
+    It has found nothing, or, as evidence, quotes what the last answer showed, or a figure of another kind.
+    """
     earlier, message, quotes = state.get("earlier"), state.get("question", ""), [quote for _, quote in draft.quotes]
     if not draft.found or draft.claims or not earlier or not quotes:
         return not draft.found
     return shows_nothing_new(quotes[0], message, earlier) or not bears_on(message, quotes, earlier)
 
 
-async def _by_rule(
+async def _answer_from_all_if_nothing_new(
     state: Chosen,
     reply: Reply[Draft],
-    own: Sequence[Source],
+    first_sources: Sequence[Source],
     sources: Sequence[Source],
     context: Context,
     decision: Mapping[str, Any],
 ) -> Reply[Draft]:
-    """Return the reply to a document's own passages; the one to all where that has nothing new for a follow-up."""
+    """Return the reply by rule from the first sources; if it has nothing new for a follow-up, from all sources."""
     question = state["standalone_question"]
-    reply = _without_distant_quotes(question, reply, own, decision)
-    if len(own) == len(sources) or not _is_nothing_new(state, reply.value):
+    reply = _without_distant_quotes(question, reply, first_sources, decision)
+    if len(first_sources) == len(sources) or not _has_nothing_new(state, reply.value):
         return reply
     reader = instructed(context.reader, state.get("instructions") or "")
     reply = await reader.answer(question=question, sources=sources, options=state["options"])
-    reply = _supported(reply, sources) if _needs_support(state, decision) else reply
+    reply = _require_support(reply, sources) if _needs_support(state, decision) else reply
     return _without_distant_quotes(question, reply, sources, decision)
 
 
-def _ordered_rows(state: Chosen, sources: Sequence[Source], context: Context) -> State:
+def _show_ordered_rows(state: Chosen, sources: Sequence[Source], context: Context) -> State:
     """Return the update that shows a table's rows with the most or the least first; empty if nothing asks for them.
 
-    The tables that were found are read as a whole; of the passages that the search did not find, those go on that are
-    cited.
+    The documents of the tables that were found are read as a whole; their passages that the search did not find are
+    added to the turn's if they are cited.
     """
     # Also a search, which drafts nothing, imports this stage.
     from preflight_rag.offline.lines import narrowed
@@ -169,43 +175,45 @@ def _ordered_rows(state: Chosen, sources: Sequence[Source], context: Context) ->
     question, refs = state["standalone_question"], list(state["passage_refs"])
     if not has_tables_to_order(question, sources):
         return {}
-    kept = {source.n for source in narrowed(question, sources)}
-    documents = dict.fromkeys(ref["document_id"] for ref in refs if ref["rank"] in kept)
+    relevant = {source.n for source in narrowed(question, sources)}
+    documents = dict.fromkeys(ref["document_id"] for ref in refs if ref["rank"] in relevant)
     ranks = {ref["id"]: ref["rank"] for ref in refs}
-    further: dict[int, Passage] = {}
-    whole: list[Source] = []
+    new_passages: dict[int, Passage] = {}
+    whole_tables: list[Source] = []
     for document in list(documents)[:MOST_DOCUMENTS]:
         passages = context.library.document_passages(document)
-        for passage in passages if len(passages) <= MOST_OF_DOCUMENT else ():
-            rank = ranks.get(passage.id) or len(refs) + len(further) + 1
+        if len(passages) > MOST_OF_DOCUMENT:
+            continue
+        for passage in passages:
+            rank = ranks.get(passage.id) or len(refs) + len(new_passages) + 1
             if passage.id not in ranks:
-                further[rank] = passage
-            whole.append(Source.of(passage, rank))
-    draft = extreme_of_whole_tables(question, sources, whole, CLOSEST)
+                new_passages[rank] = passage
+            whole_tables.append(Source.of(passage, rank))
+    draft = extreme_of_whole_tables(question, sources, whole_tables, CLOSEST)
     if draft is None:
         return {}
-    cited = dict.fromkeys(n for n, _ in draft.quotes if n in further)
-    context.has_read(further[n] for n in cited)
+    cited = dict.fromkeys(n for n, _ in draft.quotes if n in new_passages)
+    context.has_read(new_passages[n] for n in cited)
     return {
-        **_drafted(Reply(draft)),
-        "passage_refs": [*refs, *(passage_reference(further[n], n) for n in cited)],
+        **_draft_update(Reply(draft)),
+        "passage_refs": [*refs, *(passage_reference(new_passages[n], n) for n in cited)],
         "onward": "cite",
     }
 
 
-async def _rows_or_reading(
+async def _show_rows_or_answer(
     state: Chosen, sources: Sequence[Source], context: Context
 ) -> tuple[State, Awaitable[Reply[Draft]]]:
-    """Return the update that shows a table's rows in order, empty without such, and the reader's reply.
+    """Return the update that shows a table's rows in order, or an empty one with the reader's reply to await.
 
-    A sentence that says itself what has the most goes before the rows, unless their order says otherwise: then the
-    reply is the one to the passages without their tables.
+    A sentence that itself says what has the most is preferred to the rows, unless their order contradicts it: the reply
+    is then the one to such sentences alone.
     """
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
     by_rule = context.reader.by_rule and not options
-    ordered = await asyncio.to_thread(_ordered_rows, state, sources, context) if by_rule else {}
-    if not ordered:
+    rows_update = await asyncio.to_thread(_show_ordered_rows, state, sources, context) if by_rule else {}
+    if not rows_update:
         return {}, reader.answer(question=question, sources=sources, options=options)
     # Also a search, which drafts nothing, imports this stage.
     from preflight_rag.offline.prose_extremes import is_written, sentences_with_extreme
@@ -213,48 +221,52 @@ async def _rows_or_reading(
     reply = Reply(Draft("", found=False))
     if prose := sentences_with_extreme(question, sources):
         reply = await reader.answer(question=question, sources=prose, options=options)
-    is_stated = is_written(question, reply.value, Draft.load(ordered["draft"]), sources)
-    return {} if is_stated else ordered, _at_once(reply)
+    is_stated = is_written(question, reply.value, Draft.load(rows_update["draft"]), sources)
+    return {} if is_stated else rows_update, _completed_future(reply)
 
 
-def _at_once(reply: Reply[Draft]) -> asyncio.Future[Reply[Draft]]:
-    """Return a reply that is there already, as one that is still being written."""
-    written = asyncio.get_running_loop().create_future()
-    written.set_result(reply)
-    return written
+def _completed_future(reply: Reply[Draft]) -> asyncio.Future[Reply[Draft]]:
+    """Return a future that is done, with this reply."""
+    future = asyncio.get_running_loop().create_future()
+    future.set_result(reply)
+    return future
 
 
-def _cited_before(state: Chosen, context: Context) -> State:
-    """Return the update that shows quotes of the last answer for a follow-up; empty if they do not bear on it."""
+def _quotes_of_last_answer(state: Chosen, context: Context) -> State:
+    """Return the update that shows quotes of the last answer for a follow-up; empty if they do not bear on it.
+
+    They bear on it if they have a figure of the kind that is asked for, and other passages with the follow-up's noun
+    give no other figure.
+    """
     earlier, message = state.get("earlier"), state.get("question", "")
-    again = quotes_with_the_figure(message, state["standalone_question"], earlier) if earlier else []
-    if not again or names_more(message):
+    citations = quotes_with_the_figure(message, state["standalone_question"], earlier) if earlier else []
+    if not citations or names_more(message):
         return {}
     library, noun = context.library, noun_asked_for(message)
     if noun and not isinstance(library, PhraseSearch):
         return {}
-    found = library.passages_with([noun], MOST_NAMING) if noun and isinstance(library, PhraseSearch) else []
-    naming = context.library.passages(found)
-    again = [each for each in again if gives_the_same(message, each["quote"], [passage.text for passage in naming])]
-    if not again:
+    ids_with_noun = library.passages_with([noun], MOST_NAMING) if noun and isinstance(library, PhraseSearch) else []
+    texts_with_noun = [passage.text for passage in context.library.passages(ids_with_noun)]
+    citations = [citation for citation in citations if gives_the_same(message, citation["quote"], texts_with_noun)]
+    if not citations:
         return {}
     refs = list(state["passage_refs"])
-    quotes: list[str] = []
-    shown: list[tuple[int, str]] = []
-    for each in again:
-        rank = next((ref["rank"] for ref in refs if ref["id"] == each["passage_id"]), 0)
+    quotes: list[tuple[int, str]] = []
+    quote_lines: list[str] = []
+    for citation in citations:
+        rank = next((ref["rank"] for ref in refs if ref["id"] == citation["passage_id"]), 0)
         if not rank:
             rank = len(refs) + 1
-            refs.append(_reference(each, rank))
-        shown.append((rank, each["quote"]))
-        quotes.append(quoted(rank, without_marks(" ".join(each["quote"].split()))))
-    text = "\n\n".join([CLOSEST, *quotes])
-    draft = Draft(text, tuple(shown), claims=False, unclaimed=why_unclaimed("nothing"))
+            refs.append(_cited_reference(citation, rank))
+        quotes.append((rank, citation["quote"]))
+        quote_lines.append(quoted(rank, without_marks(" ".join(citation["quote"].split()))))
+    text = "\n\n".join([CLOSEST, *quote_lines])
+    draft = Draft(text, tuple(quotes), claims=False, unclaimed=why_unclaimed("nothing"))
     return {"draft": draft.dump(), "passage_refs": refs}
 
 
-def _reference(citation: Mapping[str, Any], rank: int) -> PassageRef:
-    """Return a passage that the last answer cited as one of this turn, of which no likeness is known."""
+def _cited_reference(citation: Mapping[str, Any], rank: int) -> PassageRef:
+    """Return the reference, with this rank, of a passage that the last answer cited; its scores are unknown (0)."""
     return {
         "id": citation["passage_id"],
         "document_id": citation["document_id"],
@@ -276,12 +288,21 @@ def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
     return is_off_topic(decision) and not state["options"]
 
 
-async def _written(
-    writing: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
+async def _finish_reply(
+    reply_to_come: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
 ) -> Reply[Draft]:
-    """Return the model's draft, or its beginning, once the passages have been read in parallel."""
+    """Wait for the model's reply, and for the passages to be read in parallel; return the reply.
+
+    Args:
+        reply_to_come: The reply; the usable part of one that was cut off counts.
+        reading: The extractive reader's work, which is cancelled if the reply fails otherwise; None if there is none.
+        options: The options of the question.
+
+    Raises:
+        ModelError: There is no usable reply.
+    """
     try:
-        reply = await writing
+        reply = await reply_to_come
     except ModelError as error:
         reply = unfinished(error, options)
     except BaseException:
@@ -293,18 +314,22 @@ async def _written(
     return reply
 
 
-def _compares(state: Chosen, context: Context) -> bool:
-    """Return whether to compare the answer with the passages' own answers; a reader by rule made it from those."""
-    reads = context.extractive is not None and not context.reader.by_rule and not state["options"]
-    return reads and len(state["passage_refs"]) > context.settings.partition_size
+def _compares_with_passages(state: Chosen, context: Context) -> bool:
+    """Return whether to compare the answer with the answers that the extractive reader finds in the passages.
+
+    Only a language model's answer from more passages than a partition has is compared: a reader by rule made its answer
+    from those that the extractive reader found.
+    """
+    can_compare = context.extractive is not None and not context.reader.by_rule and not state["options"]
+    return can_compare and len(state["passage_refs"]) > context.settings.partition_size
 
 
 def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -> asyncio.Future[None] | None:
-    """Start to read the passages while the model writes, if its answer will be compared with them.
+    """Start to read the passages while the model writes, if its answer will be compared with them; else None.
 
     The readings are cached; an error is ignored here, since the comparison meets it again.
     """
-    if not _compares(state, context):
+    if not _compares_with_passages(state, context):
         return None
 
     def read() -> None:
@@ -318,12 +343,12 @@ def _begin_reading(state: Chosen, sources: Sequence[Source], context: Context) -
 def _second_look(
     state: Chosen, draft: Draft, sources: Sequence[Source], decision: Mapping[str, Any], context: Context
 ) -> State:
-    """Return the update for an escalation, if the plain answer calls for one; an empty update if it stands."""
+    """Return the update that escalates to map/reduce if the plain answer calls for it; an empty update if it stands."""
     question, elsewhere, settings = state["standalone_question"], None, context.settings
-    verifiable = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
-    if verifiable and _compares(state, context):
-        sure = least_sure(profile_of_reader(context.reader), settings)
-        elsewhere = found_elsewhere(question, draft, sources, context.extractive, sure)
+    can_be_verified = draft.found and is_verifiable(draft, {source.n: source.text for source in sources})
+    if can_be_verified and _compares_with_passages(state, context):
+        threshold = least_sure(profile_of_reader(context.reader), settings)
+        elsewhere = found_elsewhere(question, draft, sources, context.extractive, threshold)
     step = escalation(draft, sources, settings.partition_size, elsewhere)
     if step is None:
         return {}
@@ -333,23 +358,28 @@ def _second_look(
     return {"escalations": [step], "onward": "map_context", "partitions": partitions}
 
 
-def _supported(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
-    """Return a reply over irrelevant passages; its draft counts as "not found" if no passage supports it."""
+def _require_support(reply: Reply[Draft], sources: Sequence[Source]) -> Reply[Draft]:
+    """Return a reply over irrelevant passages, and show its text, which was held back, if a passage supports it.
+
+    Else the text is dropped, and the reply's draft is "not found", with a note.
+    """
     draft, text = reply.value, answer_text.get()
     if draft.found and is_verifiable(draft, {source.n: source.text for source in sources}):
         text.show()
         return reply
     text.drop()
-    note = "nothing that was found bears on the question, and no passage says what the reply does"
-    return replace(reply, value=Draft("", found=False), notes=(*reply.notes, *([note] if draft.found else [])))
+    notes = reply.notes
+    if draft.found:
+        notes = (*notes, "nothing that was found bears on the question, and no passage says what the reply does")
+    return replace(reply, value=Draft("", found=False), notes=notes)
 
 
 def _without_distant_quotes(
     question: str, reply: Reply[Draft], sources: Sequence[Source], decision: Mapping[str, Any]
 ) -> Reply[Draft]:
-    """Return a reply; its draft counts as "not found" if its quotes have little of a question that nothing is near.
+    """Return a reply; if no passage is near to the question, and the quotes have little of it, as "not found".
 
-    So it is where a question names much, or a code that no passage has ("network" below "X.25 uses what type of
+    That is done only if the question names much, or a code that no passage has ("network" below "X.25 uses what type of
     network?"). Quotes that say half of what is asked stay: the model of "the X.25 compressor" may be named nowhere.
     """
     draft = reply.value
@@ -359,39 +389,40 @@ def _without_distant_quotes(
         return reply
     if is_half_quoted(question, draft.quotes, sources):
         return reply
-    # That they may say it in other words is kept for what is said of the question.
+    # The reason is kept: the stage `abstain` says less if passages may answer in other words.
     return replace(reply, value=Draft("", found=False, unclaimed=draft.unclaimed))
 
 
-async def _checked_meanwhile(
+async def _decide_while_writing(
     state: Chosen, context: Context, sources: Sequence[Source], call: asyncio.Future[Reply[Draft]]
 ) -> RouteDecision:
-    """Return the route decision that the extractive reader makes while the model already writes its answer.
+    """Decide on the route by the extractive reader's answers while the model already writes its answer.
 
-    If the route becomes COrg, the model's call is cancelled.
+    The model's text is held back until the route is certain. If the route becomes COrg, or the decision fails, the text
+    is dropped, and the model's call is cancelled.
     """
-    text, certain, shown = answer_text.get(), False, False
+    text, is_plain, can_be_shown = answer_text.get(), False, False
     text.keep_back()
     try:
         model = await asyncio.to_thread(risk_model_of, context.library)
         refs = state["passage_refs"]
-        asked = state["standalone_question"], refs, sources, context.settings, model, context.extractive
+        arguments = state["standalone_question"], refs, sources, context.settings, model, context.extractive
         profile = await asyncio.to_thread(profile_of_reader, context.reader)
-        decision = await asyncio.to_thread(partial(decide, *asked, profile=profile))
-        certain = decision.name != "corg"
-        shown = certain and not _needs_support(state, decision.model_dump())
+        decision = await asyncio.to_thread(partial(decide, *arguments, profile=profile))
+        is_plain = decision.name != "corg"
+        can_be_shown = is_plain and not _needs_support(state, decision.model_dump())
     finally:
-        if shown:
+        if can_be_shown:
             text.show()
-        elif not certain:  # also where the reader fails, or the turn is stopped
+        elif not is_plain:  # also if the reader fails, or the turn is stopped
             text.drop()
             call.cancel()
             await asyncio.wait([call])
     return decision
 
 
-def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
-    """Return the cost of a cancelled or unused call; an estimate if it gave no reply.
+def _cost_of_unused_call(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef]) -> Usage:
+    """Return the cost of a call that was cancelled, or whose reply is not used; an estimate if it was cancelled.
 
     Raises:
         Exception: The call ended with an error that is not the model's.
@@ -407,7 +438,7 @@ def _spent_in_vain(call: asyncio.Future[Reply[Draft]], refs: Sequence[PassageRef
 
 
 async def answer_only_group(state: Chosen, context: Context) -> State:
-    """Answer from the only group, whose contexts do not contradict each other, also a multiple-choice question."""
+    """Answer from the only group of contexts, which do not contradict each other; the turn goes on to compose it."""
     sources = contexts_of(await context.sources(state["passage_refs"]))
     question, options = state["standalone_question"], state["options"]
     reader = instructed(context.reader, state.get("instructions") or "")
@@ -420,20 +451,22 @@ async def answer_only_group(state: Chosen, context: Context) -> State:
             reply = await reader.answer(question=question, sources=sources, options=options)
         status = answered_or_nothing(reply.value)
     except ModelError as error:
-        reply, status = _begun(error, options)
+        reply, status = _usable_part(error, options)
         spared = status == "failed"
-    update = _drafted(reply)
-    update["onward"], update["group_drafts"] = (
-        "aggregate_groups",
-        [group_draft(1, sources, reply.value, status, spared=spared)],
-    )
+    update = _draft_update(reply)
+    update["group_drafts"] = [group_draft(1, sources, reply.value, status, spared=spared)]
+    update["onward"] = "aggregate_groups"
     return update
 
 
-def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
-    """Return the written part of a reply that was cut off; if nothing was written, an answer from the notes.
+def _usable_part(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], GroupStatus]:
+    """Return the usable part of a reply that failed with this error, and the status of its group.
 
-    If there are no notes either, the group has failed, and the turn continues with fewer passages.
+    Without a usable part, the group is "unreadable" after a reply that cannot be used, and answered from the notes on
+    its contexts; it has "failed" if the call came to no end.
+
+    Raises:
+        ModelError: The turn cannot go on without the reply.
     """
     try:
         return unfinished(error, options), "answered"
@@ -445,8 +478,8 @@ def _begun(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft], Gro
         return unusable(error), "failed"
 
 
-def _drafted(reply: Reply[Draft]) -> State:
-    """Return the update with a draft and its cost."""
+def _draft_update(reply: Reply[Draft]) -> State:
+    """Return the update with a reply's draft, its notes as gaps, and its cost."""
     return {
         "draft": reply.value.dump(),
         "gaps": [{"stage": "answer_plain", "item": "reply", "error": note} for note in reply.notes],

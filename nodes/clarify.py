@@ -20,11 +20,11 @@ NOT_UNDERSTOOD = 'Reply with a label, a number, several of these, or "all".'
 
 async def clarify(state: Unclear, runtime: Runtime[Context]) -> State:
     """Wait for a reply that names choices; ask again after a reply that names none."""
-    asked = {"question": state["question"], "choices": state["choices"]}
+    request = {"question": state["question"], "choices": state["choices"]}
     choices = [Choice.model_validate(choice) for choice in state["choices"]]
-    labels = chosen(interrupt(asked), choices)
+    labels = chosen(interrupt(request), choices)
     while labels is None:
-        labels = chosen(interrupt({**asked, "problem": NOT_UNDERSTOOD}), choices)
+        labels = chosen(interrupt({**request, "problem": NOT_UNDERSTOOD}), choices)
     contexts = [ContextNote.load(note) for note in state["contexts"]]
     return {
         "organisation": narrowed(state["organisation"], contexts, labels),

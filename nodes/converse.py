@@ -31,12 +31,13 @@ async def converse(state: Talked, runtime: Runtime[Context]) -> State:
     if talk.kind in QUOTED or context.reader.by_rule:
         reply = Reply(talk_reply(talk, messages, earlier))
     else:
-        summary, rest = summary_and_rest(history, state.get("condensed"))
-        read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
-        read += sources_note(earlier)
+        summary, uncondensed = summary_and_rest(history, state.get("condensed"))
+        context_messages = [Message("summary", summary)] if summary else []
+        context_messages += [past.message for past in uncondensed]
+        context_messages += sources_note(earlier)
         reader = instructed(context.reader, state.get("instructions") or "")
-        reply = await reader.converse(message=state["question"], talk=talk, history=read, earlier=earlier)
-    text, citations, gaps = await _cited(reply.value.text, known["citations"] if known else [], context)
+        reply = await reader.converse(message=state["question"], talk=talk, history=context_messages, earlier=earlier)
+    text, citations, gaps = await _verify_citations(reply.value.text, known["citations"] if known else [], context)
     notes = [{"stage": "converse", "item": "reply", "error": note} for note in reply.notes]
     return {
         "answer": text,
@@ -49,30 +50,39 @@ async def converse(state: Talked, runtime: Runtime[Context]) -> State:
     }
 
 
-async def _cited(
-    text: str, known: Sequence[Mapping[str, Any]], context: Context
+async def _verify_citations(
+    text: str, last_citations: Sequence[Mapping[str, Any]], context: Context
 ) -> tuple[str, list[Citation], list[dict[str, str]]]:
-    """Return the reply with its marks renumbered, their citations, and the gaps of marks that cannot be checked."""
-    by_number = {citation["n"]: Citation.model_validate(citation) for citation in known}
+    """Verify the citations in a reply against the last answer's.
+
+    Args:
+        text: The reply.
+        last_citations: The citations of the last answer, which the reply's marks refer to.
+        context: The context of the turn.
+
+    Returns:
+        The reply with its marks renumbered, their citations, and the gaps of marks that cannot be verified.
+    """
+    by_number = {citation["n"]: Citation.model_validate(citation) for citation in last_citations}
     answer, numbers = renumbered(text)
     citations, gaps = [], []
     for mark, n in numbers.items():
-        found = by_number.get(mark)
-        if found is None:
+        citation = by_number.get(mark)
+        if citation is None:
             error = f"the reply cites [{mark}], but the last answer has {len(by_number)} citations"
             gaps.append({"stage": "converse", "item": str(mark), "error": error})
             citations.append(unknown_citation(n))
             continue
-        stands = found.verified and await _stands(found, context)
-        if found.verified and not stands:
+        is_verified = citation.verified and await _is_in_library(citation, context)
+        if citation.verified and not is_verified:
             error = "its passage is no longer in the library"
             gaps.append({"stage": "converse", "item": str(mark), "error": error})
-        citations.append(found.model_copy(update={"n": n, "verified": stands}))
+        citations.append(citation.model_copy(update={"n": n, "verified": is_verified}))
     return answer, citations, gaps
 
 
-async def _stands(citation: Citation, context: Context) -> bool:
-    """Return whether a citation's quote is still in the stored passage."""
+async def _is_in_library(citation: Citation, context: Context) -> bool:
+    """Return whether a citation's quote is still at its place in the stored passage; False if that was deleted."""
     try:
         passages = await asyncio.to_thread(context.library.passages, [citation.passage_id])
     except LibraryCorrupt:

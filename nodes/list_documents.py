@@ -20,17 +20,17 @@ from preflight_rag.text.citations import find_citation
 
 
 async def list_documents(state: LookedUp, runtime: Runtime[Context]) -> State:
-    """List the documents that a question asks for."""
+    """Answer with a list of the documents that a question asks for, with a quote of each."""
     context = runtime.context
     where, _ = read_filter(context.settings)
-    found = await asyncio.to_thread(list_matching, context.library, Lookup.load(state["lookup"]), where)
-    passages = dict(enumerate(found.passages, 1))
-    citations = [find_citation(n, n, found.text, found.quotes, passages) for n in passages]
+    listing = await asyncio.to_thread(list_matching, context.library, Lookup.load(state["lookup"]), where)
+    passages = dict(enumerate(listing.passages, 1))
+    citations = [find_citation(n, n, listing.text, listing.quotes, passages) for n in passages]
     return {
         "passage_refs": [passage_reference(passage, n) for n, passage in passages.items()],
-        "answer": found.text,
+        "answer": listing.text,
         "abstained": False,
         "citations": [citation.model_dump() for citation in citations],
         "options": [],
-        "messages": [AIMessage(found.text)],
+        "messages": [AIMessage(listing.text)],
     }

@@ -33,5 +33,5 @@ async def organize_contexts(state: Unorganised, runtime: Runtime[Context]) -> St
         seed=settings.random_duplicate,
     )
     choices = choices_of(organisation, contexts) if settings.clarify and not state.get("options") else []
-    asked = choices if len(choices) > settings.clarify_above else []
-    return {"organisation": organisation, "choices": [choice.model_dump() for choice in asked]}
+    offered = choices if len(choices) > settings.clarify_above else []
+    return {"organisation": organisation, "choices": [choice.model_dump() for choice in offered]}

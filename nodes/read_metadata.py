@@ -24,19 +24,20 @@ async def read_metadata(state: LookedUp, runtime: Runtime[Context]) -> State:
     context = runtime.context
     lookup = Lookup.load(state["lookup"])
     where, _ = read_filter(context.settings)
-    found = await asyncio.to_thread(read_cards, context.library, lookup, state.get("earlier"), where)
-    if found is None:
+    card_answer = await asyncio.to_thread(read_cards, context.library, lookup, state.get("earlier"), where)
+    if card_answer is None:
         return {"onward": "retrieve"}
-    cards = dict(enumerate(found.cards, 1))
-    citations = [find_citation(n, n, found.text, found.quotes, cards) for n in cards]
-    draft = Draft(found.text, found.quotes, short=found.value, claims=bool(found.value))
+    text, quotes, value = card_answer.text, card_answer.quotes, card_answer.value
+    cards = dict(enumerate(card_answer.cards, 1))
+    citations = [find_citation(n, n, text, quotes, cards) for n in cards]
+    draft = Draft(text, quotes, short=value, claims=bool(value))
     return {
         "onward": "cite",
         "passage_refs": [passage_reference(card, n) for n, card in cards.items()],
         "draft": draft.dump(),
-        "answer": found.text,
+        "answer": text,
         "abstained": False,
         "citations": [citation.model_dump() for citation in citations],
         "options": [],
-        "messages": [AIMessage(found.text)],
+        "messages": [AIMessage(text)],
     }

@@ -41,20 +41,26 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
     if all(extract.failed for extract in extracts):
         if first is None and not any(extract.spared for extract in extracts):
             raise AllPartitionsFailed.of(f"{len(extracts)} partitions could be read", "map_context", state["gaps"])
-        return _without_extracts(state)
-    given = [extract for extract in extracts if extract.text]
+        return _answer_without_extracts(state)
+    non_empty = [extract for extract in extracts if extract.text]
     sources = await runtime.context.sources(state["passage_refs"])
-    supported = first_extract(first, sources) if first else None
-    if not given:
-        nothing: State = {"draft": Draft("", found=False).dump(), "onward": "abstain"}
-        return nothing if first is None else _with_first(state, first, sources, is_supported=supported is not None)
-    given = [*([supported] if supported else []), *_with_sources(state, given, sources)]
+    # The first answer as an extract of its own; None if no passage supports it.
+    extract_of_first = first_extract(first, sources) if first else None
+    is_supported = extract_of_first is not None
+    if not non_empty:
+        if first is not None:
+            return _keep_first_answer(state, first, sources, is_supported=is_supported)
+        return {"draft": Draft("", found=False).dump(), "onward": "abstain"}
+    to_combine = _with_sources(state, non_empty, sources)
+    if extract_of_first:
+        to_combine.insert(0, extract_of_first)
+    reader = instructed(runtime.context.reader, state.get("instructions") or "")
     try:
-        reply = await instructed(runtime.context.reader, state.get("instructions") or "").reduce(
-            question=state["standalone_question"], extracts=given, options=state["options"]
+        reply = await reader.reduce(
+            question=state["standalone_question"], extracts=to_combine, options=state["options"]
         )
     except ModelError as error:
-        reply = _begun(error, given, state["options"])
+        reply = _partial_answer(error, to_combine, state["options"])
     update: State = {
         "draft": reply.value.dump(),
         "onward": "cite" if reply.value.found else "abstain",
@@ -62,69 +68,80 @@ async def reduce_context(state: Mapped, runtime: Runtime[Context]) -> State:
         "spent": [{"stage": "reduce_context", **reply.usage.model_dump()}],
     }
     if first is not None and not reply.value.found:
-        return {**update, **_with_first(state, first, sources, is_supported=supported is not None)}
-    free = not reply.value.incomplete and may_escalate(
+        return {**update, **_keep_first_answer(state, first, sources, is_supported=is_supported)}
+    can_escalate = not reply.value.incomplete and may_escalate(
         state.get("decision") or {}, state.get("escalations") or [], "map_reduce"
     )
-    if free and not state["options"] and runtime.context.settings.corg:
-        step = contradiction(reply.value, [extract.answer for extract in given])
+    if can_escalate and not state["options"] and runtime.context.settings.corg:
+        step = contradiction(reply.value, [extract.answer for extract in to_combine])
         if step is not None:
             update["escalations"], update["onward"] = [step], "relate_contexts"
     return update
 
 
-def _without_extracts(state: Mapped) -> State:
-    """Return the update if no partition has an extract: the earlier plain answer, or the first partition's."""
-    before = state.get("escalations") or []
-    if before and state.get("draft"):
-        draft, step = Draft.load(state["draft"]), plain_stands("map_reduce", before[-1]["from"])
-        update: State = {"draft": draft.dump(), "onward": "cite" if draft.found else "abstain"}
+def _answer_without_extracts(state: Mapped) -> State:
+    """Return the update of a turn whose calls for all partitions failed.
+
+    The plain answer from which the turn escalated is used; without one, the turn goes on to a plain answer from the
+    first partition.
+    """
+    escalations = state.get("escalations") or []
+    update: State
+    if escalations and state.get("draft"):
+        draft = Draft.load(state["draft"])
+        step = plain_stands("map_reduce", escalations[-1]["from"])
+        update = {"draft": draft.dump(), "onward": "cite" if draft.found else "abstain"}
     else:
-        step, update = (
-            back_to_plain("map_reduce", state["passage_refs"], state["partitions"][0]),
-            {"onward": "answer_plain"},
-        )
+        step = back_to_plain("map_reduce", state["passage_refs"], state["partitions"][0])
+        update = {"onward": "answer_plain"}
     gap = {"stage": "reduce_context", "item": "route", "error": step["reason"]}
-    return {**update, "escalations": [*before, step], "gaps": [gap]}
+    return {**update, "escalations": [*escalations, step], "gaps": [gap]}
 
 
-def _with_first(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
-    """Return the update with a first answer, about which the other passages say nothing."""
-    before = state.get("escalations") or []
+def _keep_first_answer(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
+    """Return the update that keeps the first, plain answer, since the passages that it does not cite give none.
+
+    Args:
+        state: What the stage reads.
+        first: The first answer.
+        sources: All passages of the turn.
+        is_supported: Whether a passage supports the first answer.
+    """
+    escalations = state.get("escalations") or []
     step = first_stands(
-        before[-1],
+        escalations[-1],
         read=sum(map(len, state["partitions"])),
         left=len(uncited(first, sources)),
         failed=sum(extract["failed"] for extract in state["extracts"]),
         silent=is_supported,
     )
-    return {"draft": first.dump(), "onward": "cite", "escalations": [*before, step]}
+    return {"draft": first.dump(), "onward": "cite", "escalations": [*escalations, step]}
 
 
-def _begun(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
-    """Return the beginning of an answer that was cut off; if there is none, the partitions' extracts."""
+def _partial_answer(error: ModelError, extracts: Sequence[Extract], options: Sequence[str]) -> Reply[Draft]:
+    """Return the usable part of an answer that failed with this error; if there is none, the partitions' extracts."""
     try:
         return unfinished(error, options)
     except ModelError:
-        return _found_so_far(error, extracts)
+        return _extracts_as_evidence(error, extracts)
 
 
-def _found_so_far(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
-    """Return the partitions' extracts one after another, as evidence without a claim."""
+def _extracts_as_evidence(error: ModelError, extracts: Sequence[Extract]) -> Reply[Draft]:
+    """Return the partitions' extracts one after another, as evidence without a claim, with a note on the error."""
     quotes = tuple(chain.from_iterable(extract.quotes for extract in extracts))
     text = "\n\n".join([FOUND_SO_FAR, *(extract.text for extract in extracts)])
-    used_up = isinstance(error, BudgetUsedUp)
-    draft = Draft(text, quotes, claims=False, incomplete="budget" if used_up else "")
-    spent = Usage.model_validate(error.spent or {}) if used_up else Usage.of_failed(error.spent)
+    is_budget_used_up = isinstance(error, BudgetUsedUp)
+    draft = Draft(text, quotes, claims=False, incomplete="budget" if is_budget_used_up else "")
+    # A call beyond the budget was not made; a failed call counts.
+    spent = Usage.model_validate(error.spent or {}) if is_budget_used_up else Usage.of_failed(error.spent)
     return Reply(draft, spent, (str(error),))
 
 
 def _with_sources(state: Mapped, extracts: Sequence[Extract], sources: Sequence[Source]) -> list[Extract]:
-    """Return the extracts with their passages, because a reader by rule answers from these."""
-    by_rank, parts = {source.n: source for source in sources}, state["partitions"]
-    extracts_with_sources = []
+    """Return the extracts with the passages of their partitions, because a reader by rule answers from these."""
+    by_rank = {source.n: source for source in sources}
+    result = []
     for extract in extracts:
-        extracts_with_sources.append(
-            replace(extract, sources=tuple(by_rank[rank] for rank in sorted(parts[extract.partition - 1])))
-        )
-    return extracts_with_sources
+        ranks = sorted(state["partitions"][extract.partition - 1])
+        result.append(replace(extract, sources=tuple(by_rank[rank] for rank in ranks)))
+    return result

@@ -20,21 +20,22 @@ NOT_COMPARED = "not compared: the passages of its document that rank before it f
 
 
 async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
-    """Compare pivots with the contexts still open until every pair is related; failed calls become gaps."""
+    """Compare pivots with the contexts without a relation until every pair has one; failed calls become gaps."""
     context, refs = runtime.context, state["passage_refs"]
     settings = await asyncio.to_thread(within_window, context.settings, context.reader)
-    size = {ref["rank"]: ref["tokens"] for ref in refs}
-    most = settings.relation_prompt_tokens // OF_PROMPT
-    sources = {source.n: source for source in contexts_of(await context.sources(refs), size, most)}
+    passage_tokens = {ref["rank"]: ref["tokens"] for ref in refs}
+    max_tokens = settings.relation_prompt_tokens // OF_PROMPT
+    contexts = contexts_of(await context.sources(refs), passage_tokens, max_tokens)
+    sources = {source.n: source for source in contexts}
     ranks: dict[int, tuple[int, ...]] = {}
     tokens: dict[int, int] = {}
     for number, source in sources.items():
         ranks[number] = tuple(part.n for part in source.parts)
-        tokens[number] = sum(size[rank] for rank in ranks[number]) + CONTEXT_OVERHEAD
-    unread = sorted(size.keys() - set(chain.from_iterable(ranks.values())))
+        tokens[number] = sum(passage_tokens[rank] for rank in ranks[number]) + CONTEXT_OVERHEAD
+    unread = sorted(passage_tokens.keys() - set(chain.from_iterable(ranks.values())))
 
     def report(done: int) -> None:
-        """Report how many contexts are related."""
+        """Report the number of contexts that are compared, as progress of the stage."""
         note = f"comparing documents: {done} of {len(sources)}"
         runtime.stream_writer(progress("relate_contexts", note, done, len(sources)))
 

@@ -28,10 +28,10 @@ from preflight_rag.text.words import words
 async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     """Retrieve the passages for the turn, and store the dense and the lexical ranking."""
     context = runtime.context
-    settings, retrieval, pruned = await asyncio.to_thread(_retrieved, state, context)
+    settings, retrieval, pruned = await asyncio.to_thread(_retrieve_and_prune, state, context)
     context.has_read(candidate.passage for candidate in retrieval.chosen)
-    unread = await asyncio.to_thread(_unread, state, context, retrieval) if context.is_planned() else []
-    left_out = _for_time(retrieval, context) or _left_out(retrieval, settings, context.settings)
+    unread = await asyncio.to_thread(_unread_references, state, context, retrieval) if context.is_planned() else []
+    left_out = _gap_for_time(retrieval, context) or _gap_for_window(retrieval, settings, context.settings)
     problems = [*retrieval.problems, *left_out]
     k = context.settings.k
     return {
@@ -48,74 +48,87 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
     }
 
 
-def _retrieved(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
-    """Return the settings used for the search, the retrieval, and the passages withheld from the model."""
+def _retrieve_and_prune(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
+    """Search, choose the passages to read, and withhold those that hardly hold the answer.
+
+    Returns:
+        The settings with which the search was made, its result, and the withheld passages.
+    """
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
-    if _may_choose(settings, state["queries"], context):
-        whole = settings.model_copy(update={"k": context.asked_k or context.settings.k, "budget_tokens": None})
-        retrieval = _found(state, whole, context)
+    if _may_choose_by_reading(settings, state["queries"], context):
+        unlimited = settings.model_copy(update={"k": context.asked_k or context.settings.k, "budget_tokens": None})
+        retrieval = _search(state, unlimited, context)
         pruned = _prune(retrieval, state["queries"], context)
-        if kept := likeliest(state["queries"][0], retrieval.chosen, settings, context.extractive):
-            retrieval.chosen = kept
+        if fitting := likeliest(state["queries"][0], retrieval.chosen, settings, context.extractive):
+            retrieval.chosen = fitting
             return settings, retrieval, pruned
         # None of these fits: the search with the budget itself looks further down for one that does.
-    retrieval = _found(state, settings, context)
+    retrieval = _search(state, settings, context)
     return settings, retrieval, _prune(retrieval, state["queries"], context)
 
 
-def _may_choose(settings: Settings, queries: Sequence[str], context: Context) -> bool:
-    """Return whether a reading may choose among the passages; a reader by rule reads them all."""
-    chooses = context.extractive is not None and context.reader is not None and not context.reader.by_rule
-    limited = settings.budget_tokens is not None or settings.k < (context.asked_k or context.settings.k)
-    return chooses and limited and may_choose(settings, queries)
+def _may_choose_by_reading(settings: Settings, queries: Sequence[str], context: Context) -> bool:
+    """Return whether the extractive reader may choose which of the requested passages a language model reads.
+
+    It may if the model cannot read all of them; a reader by rule reads them all.
+    """
+    has_both_readers = context.extractive is not None and context.reader is not None and not context.reader.by_rule
+    is_limited = settings.budget_tokens is not None or settings.k < (context.asked_k or context.settings.k)
+    return has_both_readers and is_limited and may_choose(settings, queries)
 
 
-def _found(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
-    """Return the passages found with these settings; for a follow-up on one document, first within that one."""
+def _search(state: Rewritten, settings: Settings, context: Context) -> Retrieval:
+    """Search with these settings; for a follow-up on one document, first within that document.
 
-    def found_in(documents: Sequence[str]) -> Retrieval:
-        """Return the passages found in some documents; in all if none are given."""
+    All documents are searched instead if that document does not mention the follow-up's new names, another document has
+    all words of the question, or another edition of it is asked for.
+    """
+
+    def search_in(documents: Sequence[str]) -> Retrieval:
+        """Search within a single document; in all documents if several or none are given."""
         return retrieve_passages(
             context.library,
             state["queries"],
-            _within(settings, documents),
+            _limit_to_document(settings, documents),
             expressions=state["rewrite"]["expressions"] if "rewrite" in state else (),
             pubmed=context.pubmed if context.settings.pubmed else None,
             extractive=context.extractive,
         )
 
     continued = state.get("continued") or []
-    retrieval = found_in(continued or state.get("within") or [])
+    retrieval = search_in(continued or state.get("within") or [])
     names = new_names(state.get("question", "")) if continued else []
-    if continued and not _speaks_of(retrieval, names):
-        return found_in([])
-    own = _own_words(state) if continued else frozenset()
-    if own and not _says(retrieval, own):
-        everywhere = found_in([])
+    if continued and not _mentions_names(retrieval, names):
+        return search_in([])
+    new_words = _new_words(state) if continued else frozenset()
+    if new_words and not _has_passage_with(retrieval, new_words):
+        everywhere = search_in([])
         # "Why did it crack?": another document than the one cited first speaks of what cracked.
-        if _says(everywhere, frozenset(words(state["queries"][0]))):
+        if _has_passage_with(everywhere, frozenset(words(state["queries"][0]))):
             return everywhere
     if years := _other_years(retrieval, names):
-        everywhere = found_in([])
+        everywhere = search_in([])
         if _has_edition(everywhere, retrieval, years):
             return everywhere
     if continued and _is_resolved(state) and len(retrieval.chosen) < settings.k and settings.budget_tokens is None:
-        _add_others(retrieval, found_in([]), settings.k)
+        _add_other_documents(retrieval, search_in([]), settings.k)
     retrieval.continued = list(continued)
     return retrieval
 
 
 def _is_resolved(state: Rewritten) -> bool:
-    """Return whether a follow-up became a single question, of which every document can be asked."""
-    asked = state["queries"][0]
-    return "? " not in asked and asked != " ".join(state.get("question", "").split())
+    """Return whether a follow-up was rewritten as a single question, which can be asked of every document."""
+    query = state["queries"][0]
+    message = " ".join(state.get("question", "").split())
+    is_single = "? " not in query
+    return is_single and query != message
 
 
-def _add_others(retrieval: Retrieval, everywhere: Retrieval, k: int) -> None:
-    """Add what was found in other documents behind the passages of a short document, up to `k` in all.
+def _add_other_documents(retrieval: Retrieval, everywhere: Retrieval, k: int) -> None:
+    """Append passages found in other documents to those of a short document in `retrieval`, up to `k` in all.
 
-    A reader by rule reads them where that document has nothing new for the follow-up, and looks a second time at them,
-    as it does where the same question is asked in full.
+    A reader by rule reads them if that document has nothing new for the follow-up, and looks a second time at them,
+    as it does if the same question is asked in full.
     """
     known = {candidate.passage.id for candidate in retrieval.chosen}
     others = [candidate for candidate in everywhere.chosen if candidate.passage.id not in known]
@@ -123,73 +136,85 @@ def _add_others(retrieval: Retrieval, everywhere: Retrieval, k: int) -> None:
     retrieval.relevance = {**everywhere.relevance, **retrieval.relevance}
 
 
-def _unread(state: Rewritten, context: Context, read: Retrieval) -> list[PassageRef]:
-    """Return the requested passages that a slow model has no time for, numbered after those that it reads.
+def _unread_references(state: Rewritten, context: Context, read: Retrieval) -> list[PassageRef]:
+    """Return the requested passages that a slow model has no time for, ranked after those that it reads (`read`).
 
     The preflight looks at them, too: the few that are read may be too few to contradict each other.
     """
-    asked = context.settings.model_copy(update={"k": context.asked_k, "budget_tokens": None, "pubmed": False})
-    _, retrieval, _ = _retrieved(state, replace(context, settings=asked, pubmed=None, asked_k=None))
-    has = {candidate.passage.id for candidate in read.chosen}
-    others = [ref for ref in retrieval.references() if ref["id"] not in has]
+    requested = context.settings.model_copy(update={"k": context.asked_k, "budget_tokens": None, "pubmed": False})
+    requested_context = replace(context, settings=requested, pubmed=None, asked_k=None)
+    _, retrieval, _ = _retrieve_and_prune(state, requested_context)
+    read_ids = {candidate.passage.id for candidate in read.chosen}
+    others = [ref for ref in retrieval.references() if ref["id"] not in read_ids]
     context.has_read(candidate.passage for candidate in retrieval.chosen)
     return [{**ref, "rank": rank} for rank, ref in enumerate(others, len(read.chosen) + 1)]
 
 
-def _speaks_of(retrieval: Retrieval, names: Sequence[str]) -> bool:
-    """Return whether any passage was found and contains the names that a follow-up introduces."""
+def _mentions_names(retrieval: Retrieval, names: Sequence[str]) -> bool:
+    """Return whether passages were found, and together mention all names that a follow-up introduces."""
     text = " ".join(f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
     present = frozenset(words(text))
     return bool(retrieval.chosen) and all(present.issuperset(words(name)) for name in names)
 
 
-def _own_words(state: Rewritten) -> frozenset[str]:
-    """Return the content words that a follow-up adds to the question before it."""
+def _new_words(state: Rewritten) -> frozenset[str]:
+    """Return the content words of a follow-up that the previous question does not have."""
     earlier = state.get("earlier")
-    before = frozenset(words(earlier["question"])) if earlier else frozenset()
-    return frozenset(words(state.get("question", ""))) - before
+    previous = frozenset(words(earlier["question"])) if earlier else frozenset()
+    return frozenset(words(state.get("question", ""))) - previous
 
 
-def _says(retrieval: Retrieval, terms: frozenset[str]) -> bool:
-    """Return whether one of the passages found has all these words, its title's among them."""
-    found = (f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
-    return any(terms.issubset(words(text)) for text in found)
+def _has_passage_with(retrieval: Retrieval, terms: frozenset[str]) -> bool:
+    """Return whether one of the passages found has all these words in its title and text together."""
+    texts = (f"{candidate.passage.title} {candidate.passage.text}" for candidate in retrieval.chosen)
+    return any(terms.issubset(words(text)) for text in texts)
 
 
 def _other_years(retrieval: Retrieval, names: Sequence[str]) -> frozenset[str]:
-    """Return the years among a follow-up's new names if the document before has other years in its title."""
-    titled = frozenset(YEAR.findall(" ".join(candidate.passage.title for candidate in retrieval.chosen)))
-    asked = frozenset(name for name in names if YEAR.fullmatch(name))
-    return asked - titled if titled else frozenset()
+    """Return the years among a follow-up's new names that are not in the titles of the passages found.
+
+    Empty if these titles have no year.
+    """
+    years_in_titles = frozenset(YEAR.findall(" ".join(candidate.passage.title for candidate in retrieval.chosen)))
+    new_years = frozenset(name for name in names if YEAR.fullmatch(name))
+    return new_years - years_in_titles if years_in_titles else frozenset()
 
 
 def _has_edition(everywhere: Retrieval, before: Retrieval, years: frozenset[str]) -> bool:
-    """Return whether a document was found whose title is that of the document before, but for one of these years.
+    """Return whether another edition of a document was found: its title differs only by one of these years.
 
     "Price list 2025" may mention 2024, and yet "and in 2024?" means "Price list 2024".
+
+    Args:
+        everywhere: What was found in all documents.
+        before: What was found in the document of the last answer.
+        years: The years that the follow-up asks for.
     """
-    titles = {YEAR.sub("", candidate.passage.title) for candidate in before.chosen}
-    found = (candidate.passage.title for candidate in everywhere.chosen)
-    return any(years.intersection(YEAR.findall(title)) and YEAR.sub("", title) in titles for title in found)
+    titles_without_year = {YEAR.sub("", candidate.passage.title) for candidate in before.chosen}
+    for candidate in everywhere.chosen:
+        title = candidate.passage.title
+        if years.intersection(YEAR.findall(title)) and YEAR.sub("", title) in titles_without_year:
+            return True
+    return False
 
 
-def _within(settings: Settings, documents: Sequence[str]) -> Settings:
-    """Return the settings for a question about one document, limited to that document."""
+def _limit_to_document(settings: Settings, documents: Sequence[str]) -> Settings:
+    """Return the settings with the search limited to a single document; unchanged for several documents or none."""
     if len(documents) != 1:
         return settings
     return settings.model_copy(update={"where": (*settings.where, f"id = {documents[0]}")})
 
 
-def _left_out(retrieval: Retrieval, settings: Settings, asked: Settings) -> list[tuple[str, str]]:
-    """Return the gap for passages that were requested but dropped because the model's window cannot hold them."""
-    wanted, chosen = min(asked.k, len(retrieval.found.fused)), len(retrieval.chosen)
-    if settings == asked or chosen >= wanted:
+def _gap_for_window(retrieval: Retrieval, settings: Settings, requested: Settings) -> list[tuple[str, str]]:
+    """Return a gap (item and error) if fewer passages than requested fit into the model's context window; else []."""
+    wanted, chosen = min(requested.k, len(retrieval.found.fused)), len(retrieval.chosen)
+    if settings == requested or chosen >= wanted:
         return []
     return [("k", f"{chosen} of {wanted} passages go on: more do not fit into the model's context window")]
 
 
-def _for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
-    """Return the gap for passages that were requested but dropped because the model is slow."""
+def _gap_for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
+    """Return a gap (item and error) if a slow model has time for fewer passages than requested; else []."""
     wanted, chosen = min(context.asked_k or 0, len(retrieval.found.fused)), len(retrieval.chosen)
     if not context.is_planned() or chosen >= wanted:
         return []
@@ -197,12 +222,15 @@ def _for_time(retrieval: Retrieval, context: Context) -> list[tuple[str, str]]:
 
 
 def _prune(retrieval: Retrieval, questions: Sequence[str], context: Context) -> list[PrunedPassage]:
-    """Remove the passages that a language model should not be given, and return them."""
+    """Remove the passages that hardly hold the answer from `retrieval`, and return them.
+
+    Nothing is removed for a reader by rule, or if the setting `prune` is 0.
+    """
     threshold = context.settings.prune
     if not threshold or not retrieval.chosen or context.reader.by_rule:
         return []
     from preflight_rag.library.search.pruning import prune
 
-    done = prune(context.extractive, questions, retrieval.chosen, threshold)
-    retrieval.chosen = done.kept
-    return done.pruned
+    pruning = prune(context.extractive, questions, retrieval.chosen, threshold)
+    retrieval.chosen = pruning.kept
+    return pruning.pruned

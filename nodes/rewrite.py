@@ -1,8 +1,8 @@
 """Stage `rewrite`: one standalone question out of the message and its history; the last turn's channels are cleared.
 
 A message that asks nothing of the documents, or asks of the documents themselves, is recognised here, and a long
-conversation is condensed. What
-the turn before answered and cited is kept (`earlier`), since the message may point back to it.
+conversation is condensed. What the turn before answered and cited is kept (`earlier`), since the message may point back
+to it.
 """
 
 from __future__ import annotations
@@ -31,50 +31,60 @@ from preflight_rag.text.headers import UNRESOLVED
 
 
 async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
-    """Turn the last message, given the conversation, into one standalone question with its parts and expressions."""
+    """Turn the last message into one standalone question with its parts and search expressions.
+
+    For small talk, and questions about the documents themselves, choose their route as well.
+    """
     context, settings = runtime.context, runtime.context.settings
     options = options_of(state.get("options"))
     question = last_question(state["messages"], settings.max_question_chars)
     history = past_messages(messages_before(state["messages"]), question)
-    known = _earlier_turn(state)
+    earlier = _earlier_turn(state)
 
     def report(count: int) -> None:
-        """Report how many messages are condensed."""
+        """Report the number of messages that are being condensed, as progress of the stage."""
         runtime.stream_writer(progress("rewrite", f"condensing {count} earlier messages"))
 
-    short = await condense_history(context.reader, history, state.get("condensed"), settings, report)
+    condensed = await condense_history(context.reader, history, state.get("condensed"), settings, report)
     instructions, ignored = instructions_of(state["messages"], settings.instructions, context.reader)
     update: State = {
         "schema_version": STATE_VERSION,
         "question": question,
         "options": options,
         "instructions": instructions,
-        "condensed": short.value,
-        "condensed_messages": short.value["messages"],
+        "condensed": condensed.value,
+        "condensed_messages": condensed.value["messages"],
         **cleared(),
     }
-    if known:
-        update["earlier"] = known
-    chatting = settings.rewrite != "off" and not options
-    talk = recognise_talk(question) if chatting else None
-    free = chatting and settings.route == "auto"
-    lookup = _lookup(question, known) if free and talk is None else None
+    if earlier:
+        update["earlier"] = earlier
+    recognises_talk = settings.rewrite != "off" and not options
+    recognises_lookups = recognises_talk and settings.route == "auto"
+    talk = recognise_talk(question) if recognises_talk else None
+    lookup = _lookup(question, earlier) if recognises_lookups and talk is None else None
     if talk is None and lookup is None:
         reply, within = await standalone_question(
-            question, history, short.value, known, library=context.library, reader=context.reader, settings=settings
+            question,
+            history,
+            condensed.value,
+            earlier,
+            library=context.library,
+            reader=context.reader,
+            settings=settings,
         )
-        result, notes, usage = reply.value, [*short.notes, *reply.notes], short.usage + reply.usage
-        update |= _searched(question, result)
+        result = reply.value
+        notes, usage = [*condensed.notes, *reply.notes], condensed.usage + reply.usage
+        update |= _search_update(question, result)
         update["within"] = within
-        if not within and known and known["citations"] and context.reader.by_rule:
-            update["continued"] = continued_documents(question, result, known)
-        if result.kind == "conversation" and chatting and is_of_the_conversation(question):
+        if not within and earlier and earlier["citations"] and context.reader.by_rule:
+            update["continued"] = continued_documents(question, result, earlier)
+        if result.kind == "conversation" and recognises_talk and is_of_the_conversation(question):
             talk = Talk("other")
-        elif free and result.question != question:
-            lookup = _lookup(result.question, known)
+        elif recognises_lookups and result.question != question:
+            lookup = _lookup(result.question, earlier)
     else:
-        notes, usage = list(short.notes), short.usage
-        update |= _searched(question, Rewrite(question))
+        notes, usage = list(condensed.notes), condensed.usage
+        update |= _search_update(question, Rewrite(question))
     if talk is not None:
         update["queries"] = []
         update["talk"] = talk.dump()
@@ -89,40 +99,49 @@ async def rewrite(state: Asked, runtime: Runtime[Context]) -> State:
     return update
 
 
-def _lookup(question: str, known: EarlierState | None) -> Lookup | None:
-    """Return the lookup that a message means, alone or as a continuation of the last answer; None for a question."""
-    pointed = pointed_lookup(question) if known and known["citations"] else None
-    lookup = pointed or recognise_lookup(question) or (lookup_after(question, known["question"]) if known else None)
-    return None if lookup and known and _means_no_document(lookup, known) else lookup
+def _lookup(question: str, earlier: EarlierState | None) -> Lookup | None:
+    """Return the lookup of documents or their metadata that a message asks for; None for any other question.
+
+    The message may ask for it alone, or as a continuation of the last answer, as in "Who wrote it?".
+    """
+    lookup = pointed_lookup(question) if earlier and earlier["citations"] else None
+    lookup = lookup or recognise_lookup(question)
+    if earlier:
+        lookup = lookup or lookup_after(question, earlier["question"])
+        if lookup and _means_no_document(lookup, earlier):
+            return None
+    return lookup
 
 
-def _means_no_document(lookup: Lookup, known: EarlierState) -> bool:
+def _means_no_document(lookup: Lookup, earlier: EarlierState) -> bool:
     """Return whether "it" of a question such as "Who wrote it?" is no document, but what was asked about before.
 
-    A document is meant where the last answer came from the metadata of one, or where the question calls it one.
+    A document is meant if the last answer came from the metadata of one, or if the question calls it one.
     """
     is_bare = lookup.kind == "metadata" and not (lookup.topic or lookup.named or lookup.pointed)
-    return is_bare and not any(is_card(citation["passage_id"]) for citation in known["citations"])
+    return is_bare and not any(is_card(citation["passage_id"]) for citation in earlier["citations"])
 
 
-def _searched(question: str, made: Rewrite) -> State:
-    """Return the channels with the search question and its expressions."""
-    standalone = normalised(made.question) or question
+def _search_update(question: str, rewritten: Rewrite) -> State:
+    """Return the channels with the standalone question, or the message itself if it is empty, and its search."""
+    standalone = normalised(rewritten.question) or question
+    parts = [part for part in map(normalised, rewritten.subquestions) if part]
     return {
         "standalone_question": standalone,
-        "queries": list(dict.fromkeys([standalone, *filter(None, map(normalised, made.subquestions))])),
-        "rewrite": made.dump(),
+        "queries": list(dict.fromkeys([standalone, *parts])),
+        "rewrite": rewritten.dump(),
     }
 
 
 def _earlier_turn(state: Mapping[str, Any]) -> EarlierState | None:
-    """Return the last turn that answered from the documents, before its channels are cleared.
+    """Return the last turn that answered from the documents, read from its channels before they are cleared.
 
-    A turn that was not understood leaves the one before it the last.
+    If the turn before was about the conversation, or its message was not understood, it is the one before that; None if
+    there is none.
     """
     answer = state.get("answer") or ""
-    answered = answer and (state.get("decision") or {}).get("name") != "conversation"
-    if not answered or answer.startswith(UNRESOLVED):
+    is_answered = answer and (state.get("decision") or {}).get("name") != "conversation"
+    if not is_answered or answer.startswith(UNRESOLVED):
         return state.get("earlier")
     return EarlierState(
         question=state.get("standalone_question") or "",

@@ -7,7 +7,7 @@ from preflight_rag.conversation.counterparts import people_named_in
 from preflight_rag.conversation.follow_ups import continued_documents
 from preflight_rag.conversation.repeated_answers import means_the_one, of_new_subject
 from preflight_rag.library import Library
-from preflight_rag.nodes.cite import _shown_instead
+from preflight_rag.nodes.cite import _replace_unfit_answer
 from preflight_rag.state.reading import Rewrite
 from preflight_rag.state.values import Citation, Passage
 
@@ -77,7 +77,7 @@ def test_a_count_of_others_is_no_claim_about_those_who_are_asked_for():
     assert continued_documents(message, Rewrite(asked), known) == []
     passages = {1: passage(f"{visitors} {volunteers}")}
     given = asked, known, f"900 [1]\n{visitors} [1]", [cited(visitors)], passages
-    _, shown = _shown_instead(message, *given, claims=True, grouped=False)
+    _, shown = _replace_unfit_answer(message, *given, claims=True, grouped=False)
     assert [each.quote for each in shown] == [volunteers]
 
 
@@ -109,9 +109,9 @@ def test_what_it_has_stays_a_claim_where_the_answer_before_named_one_thing():
     known = earlier("Which hut has a stove?", f"Larch hut [1]\n{quote} [1]", quote)
     message, answer = "How many beds does it have?", f"six [1]\n{quote} [1]"
     asked = message, f"{known['question']} {message}"
-    assert _shown_instead(*asked, known, answer, [cited(quote)], {}, claims=True, grouped=False) is None
+    assert _replace_unfit_answer(*asked, known, answer, [cited(quote)], {}, claims=True, grouped=False) is None
     other = [cited("Pine hut has four bunks.")]
-    shown = _shown_instead(*asked, known, answer, other, {}, claims=True, grouped=False)
+    shown = _replace_unfit_answer(*asked, known, answer, other, {}, claims=True, grouped=False)
     assert shown is not None
 
 
