@@ -816,13 +816,7 @@ def _correct_lead(question: str, sources: Mapping[int, Source], quotes: Sequence
 
 
 def _extend_quote(question: str, quote: str, source: Source) -> str:
-    """Return a quote with the list items that belong to it, else with a neighbouring sentence on the same thing.
-
-    Args:
-        question: The standalone question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
-    """
+    """Return a quote with the list items that belong to it, else with a neighbouring sentence on the same thing."""
     with_list = extend_to_list_items(question, extend_to_all_steps(question, quote, source), source)
     if with_list != quote:
         return with_list

@@ -35,12 +35,7 @@ _OPENS = re.compile(r"^(?:the|our|its|their|a|an) ", re.IGNORECASE)
 
 
 def repeats_asked_role(question: str, answer: PassageAnswer) -> bool:
-    """Return whether an answer to "who is …" is no more than a role, as a rule the one that the question names.
-
-    Args:
-        question: The question.
-        answer: An answer in a passage.
-    """
+    """Return whether an answer to "who is …" is no more than a role, as a rule the one that the question names."""
     role, stated = _role(question), _terms(answer.text)
     if stated and (_is_of_owner(question, answer) or _is_past_or_owner(question, answer)):
         return True

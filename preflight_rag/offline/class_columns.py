@@ -65,11 +65,6 @@ def answer_from_size_classes(question: str, sources: Sequence[Source], lead: str
 
     The row is shown, and no cell is claimed, if the size is on a border, if several rows are named, or if the question
     has a word that the table has not, or one that may ask for another figure: "How much more …", "… after 2 years".
-
-    Args:
-        question: The question.
-        sources: Passages; their lines that are rows of tables are read.
-        lead: The line above rows that are shown without a claim.
     """
     sizes = asked_sizes(question)
     if len(sizes) != 1 or not _ASKS.search(question):

@@ -21,13 +21,7 @@ from preflight_rag.text.words import words
 
 
 def answer_comparison(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """Return the answer to a question that compares two things, or a sentence about each; else None.
-
-    Args:
-        question: The question.
-        fit: The sentences of the passages.
-        lead: The line above sentences that are shown without a claim.
-    """
+    """Return the answer to a question that compares two things, or a sentence about each; else None."""
     asked = comparison_of(question)
     if asked is None:
         return None

@@ -86,11 +86,6 @@ def extend_to_all_steps(question: str, quote: str, source: Source) -> str:
 
     The quote is returned unchanged for other questions, if the steps are longer than `MAX_STEPS_CHARACTERS`, and if the
     line above the list does not announce an instruction: the rules of a club are numbered, too.
-
-    Args:
-        question: The question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
     """
     start = source.text.find(quote) if _HOW_TO.match(question) else -1
     if start < 0:
@@ -123,11 +118,6 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
     2. The next sentence answers and the quote does not (`_answers_unlike_quote`).
     3. What the quote says depends on the previous sentence (`_depends_on_previous`).
     4. The quote begins with a pronoun: what names its subject goes before it, the previous sentence or the heading.
-
-    Args:
-        question: The question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
     """
     start = source.text.find(quote)
     if start < 0:
@@ -201,11 +191,6 @@ def find_following_remedy(question: str, quote: str, source: Source) -> str | No
 
     None, too, if the question asks for no remedy or the quote gives one. The next item of a list and the next heading
     are about another problem, so the search ends there.
-
-    Args:
-        question: The question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
     """
     start = source.text.find(quote)
     if start < 0 or not asks_remedy(question) or gives_remedy(quote):

@@ -26,12 +26,7 @@ _EARLIER = re.compile(r"\b(?:before|former(?:ly)?|previous(?:ly)?|until|used to|
 
 
 def stands_in_contrast(question: str, answer: PassageAnswer) -> bool:
-    """Return whether an answer stands only in a contrast with something that the question does not name.
-
-    Args:
-        question: The standalone question.
-        answer: The answer in its passage.
-    """
+    """Return whether an answer stands only in a contrast with something that the question does not name."""
     if _EARLIER.search(question):
         return False
     start, end = quote_around(answer.source.text, answer.span.start, answer.span.end)

@@ -29,11 +29,6 @@ def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, 
 
     Two such quotes that answer the question with different figures stand alone under the line that documents give
     different answers. Nothing changes for a question that names the older edition.
-
-    Args:
-        question: The standalone question.
-        draft: An answer.
-        sources: The passages by number.
     """
     shown = [(sources[n], quote) for n, quote in draft.quotes if n in sources]
     if draft.claims or not draft.found or is_of_other_years(question, shown):

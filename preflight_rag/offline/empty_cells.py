@@ -44,12 +44,7 @@ _NOTHING = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigne
 
 
 def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
-    """Return the rows of a table that are empty in a column that a question names; None if there are none.
-
-    Args:
-        question: The question.
-        sources: Passages; their lines that are rows of tables are read.
-    """
+    """Return the rows of a table that are empty in a column that a question names; None if there are none."""
     one_line = " ".join(question.split()).rstrip("?!. ")
     asked = _ASKED.fullmatch(one_line) or _ASKED_NOT.fullmatch(one_line) or _ASKED_OPEN.fullmatch(one_line)
     if asked is None:

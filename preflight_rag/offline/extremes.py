@@ -117,13 +117,7 @@ def extreme_of(question: str) -> Extreme | None:
 
 
 def answer_extreme_from_table(question: str, sources: Sequence[Source], lead: str) -> Draft | None:
-    """Return the group with the most or the least in a table, else the rows that show it; None without such a table.
-
-    Args:
-        question: The question.
-        sources: Passages; their lines that are rows of tables are read.
-        lead: The line above rows that are shown without a claim.
-    """
+    """Return the group with the most or the least in a table, else the rows that show it; None without such a table."""
     asked = extreme_of(question)
     if asked is None:
         return None

@@ -91,12 +91,7 @@ class _Field:
 
 
 def find_named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, line)` of the form fields that a question names, best first; [] if one word is missing.
-
-    Args:
-        question: The standalone question.
-        sources: The passages that were found.
-    """
+    """Return `(passage, line)` of the form fields that a question names, best first; [] if one word is missing."""
     kind = asked_kind(question)
     asked = _terms(question)
     needed = asked - _GENERIC

@@ -39,13 +39,7 @@ _HEADING = re.compile(r"\s*#")
 
 
 def extend_to_list_items(question: str, quote: str, source: Source) -> str:
-    """Return a quote that introduces a list with the lines behind it, up to the last that has a word of the question.
-
-    Args:
-        question: The question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
-    """
+    """Return a quote that introduces a list with the lines behind it, up to the last that has a word of the question."""
     start = source.text.find(quote)
     if start < 0 or not _introduces(quote, source.text, start):
         return quote
@@ -60,12 +54,6 @@ def find_items_in_next_passage(
     """Return `(passage, items)` from the beginning of the next passage for a quote in a colon at its passage's end.
 
     None if there are none, or the next passage was not found.
-
-    Args:
-        question: The question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
-        sources: The passages that were found.
     """
     if not quote.rstrip().endswith(":") or not source.text.rstrip().endswith(quote.rstrip()):
         return None
@@ -79,12 +67,7 @@ def find_items_in_next_passage(
 
 
 def ends_between_list_items(quote: str, text: str) -> bool:
-    """Return whether a quote ends between two items of a list that it introduces.
-
-    Args:
-        quote: A part of a text, verbatim.
-        text: The text.
-    """
+    """Return whether a quote ends between two items of a list that it introduces."""
     at = text.find(quote)
     last = quote[quote.rfind("\n") + 1 :]
     if at < 0 or "\n" not in quote or not ITEM_MARK.match(last) or ITEM_MARK.match(quote):

@@ -184,10 +184,6 @@ def find_lines_of_coded_document(question: str, sources: Sequence[Source]) -> li
 
     For "How much tax was on invoice KD-2210?" these are the line of that invoice with its tax, and behind it the one
     with its number. Empty unless exactly one document is named, and a few of its lines have the question's other words.
-
-    Args:
-        question: The standalone question.
-        sources: The passages as they were found.
     """
     strings = find_definite_strings(question, sources)
     code_lines = [(source, line) for source in sources if (line := _find_code_line(source.text, strings))]
@@ -310,10 +306,6 @@ def find_named_parts(question: str, sources: Sequence[Source]) -> list[tuple[int
 
     Of a part longer than `MAX_CLAUSE_CHARACTERS` the first sentences are shown if the question only asks for the part's
     text; otherwise the part is left out.
-
-    Args:
-        question: The standalone question.
-        sources: The passages as they were found.
     """
     parts = []
     for source, spans in zip(sources, find_parts(question, sources), strict=True):
