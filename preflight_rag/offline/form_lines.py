@@ -1,10 +1,9 @@
 """Fields of forms, invoices, receipts and minutes that a question names, for evidence: "Total due: 810.72".
 
-A field is a short line with a label and a value, and a reader of prose makes little of it. A question names one where
-the line holds what is asked for first, and all else that it asks about stands in the same document, its title or its
-file's name: of "the total of the plumber's invoice" the total is in the line and the rest in
-`invoice-4471-plumber.txt`. If one word of the question stands nowhere in the document, as "ticket" in a booking
-without a ticket price, the document does not answer. Nothing is claimed of a field here.
+A field is a short line with a label and a value, of which a reader of prose makes little. A question names a field if
+the line has the first thing that is asked for, and the document, its title or its file's name has all other words: for
+"the total of the plumber's invoice" the total is in the line and the rest in `invoice-4471-plumber.txt`. If one word of
+the question stands nowhere in the document, the document does not answer. No answer is claimed here.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import PurePath
 
 from preflight_rag.state.reading import Source
@@ -26,22 +24,22 @@ from preflight_rag.text.tables import is_row, parse_row
 from preflight_rag.text.values import asked_kind, figures_of
 from preflight_rag.text.words import words
 
-MOST_FIELDS = 3
-"""Fields that are shown; a guess, as of other quotes."""
-MOST_ALIKE = 10
-"""Most rows that are shown where a question names their columns alone; a guess."""
-LONGEST_FIELD = 160
-"""Characters of a line that is a field; longer ones are prose. A guess."""
-MOST_WORDS = 14
-"""Words of a field that is no row of a table; a guess."""
-ABOVE = 5
-"""Lines above a field that may be its heading; a guess."""
-SHORT = 8000
-"""Characters within which the passages of a form lie; longer documents are articles and filings. A guess."""
-LEAST_TERMS = 2
-"""Terms that a question has to have, so that "What is the total?" does not name every form's. A guess."""
+MAX_FIELDS = 3
+"""Maximum number of fields that are shown; a guess."""
+MAX_ROWS_OF_COLUMNS = 10
+"""Maximum number of rows that are shown if a question names only their columns; a guess."""
+MAX_FIELD_CHARACTERS = 160
+"""Maximum length of a field; longer lines are prose. A guess."""
+MAX_FIELD_WORDS = 14
+"""Maximum number of words of a field that is no row of a table; a guess."""
+HEADING_LINES = 5
+"""Number of lines above a field among which its heading may be; a guess."""
+MAX_FORM_CHARACTERS = 8000
+"""Maximum length of a form; longer documents are articles and filings. A guess."""
+LEAST_QUESTION_TERMS = 2
+"""Minimum number of a question's terms, so that "What is the total?" does not name the total of every form; a guess."""
 
-_ALIKE = {
+_SYNONYMS = {
     term: group[0]
     for group in (
         words("total sum payable"),
@@ -54,34 +52,42 @@ _ALIKE = {
     )
     for term in group
 }
-"""Terms of forms by the one that stands for all of their kind."""
-_GENERIC = frozenset(
+"""A term of a group of synonyms to the term that stands for the whole group."""
+_ASKING_TERMS = frozenset(
     words(
         "much many reading value figure line field entry say state give show list pay paid cost take took amount name"
     )
 )
-"""Terms that ask, and name nothing, unless a label has them."""
+"""Terms that a document need not have, since they ask and name nothing."""
 _WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
 _PERSON = re.compile(
     r"(?:(?: [a-z]+)? by)?[^\w|]{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
 )
-"""A name behind a label: "by: Ellis Turner", " Ellis Turner"; behind a bar is the name of the next column."""
+"""A person's name behind a label: " by: Ellis Turner", ": Ellis Turner"; behind "|" is the name of the next column."""
 _MARK = re.compile(r"^[-*+•] +")
 _NAME_PARTS = re.compile(r"[^\W_]+")
 _MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")
-"""The lines at the beginning of a mail, which are about the mail."""
+"""The header lines of a mail."""
 _HOW_TO = re.compile(r"\W*how (?:do|does|can|could|should|must|to)\b", re.I)
 _ABOUT_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I)
 _YEARS = re.compile(r"\b(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?\b")
-"""Years, which say when and not how many: "Roof project 2025/26"."""
-_PART = re.compile(r"\d{1,2}(?:\.\d{1,3}){0,3}[.)]\s[^:\d]*")
+"""Years, which are no amounts: "Roof project 2025/26"."""
+_PART_HEADING = re.compile(r"\d{1,2}(?:\.\d{1,3}){0,3}[.)]\s[^:\d]*")
 """The heading of a numbered part, whose number is no value: "7. Notice"."""
 _SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
 
 
 @dataclass(frozen=True)
 class _Field:
-    """A line of a passage with its terms."""
+    """A field of a passage with its index terms.
+
+    Attributes:
+        source: The passage.
+        text: The line, verbatim.
+        terms: The terms of the line.
+        near: The terms of the line and of the lines above it.
+        around: The terms of the passage, its title, its heading and its file's name.
+    """
 
     source: Source
     text: str
@@ -91,172 +97,189 @@ class _Field:
 
 
 def find_named_fields(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, line)` of the form fields that a question names, best first; [] if one word is missing."""
-    kind = asked_kind(question)
-    asked = _terms(question)
-    needed = asked - _GENERIC
-    if kind == "verdict" or len(needed) < LEAST_TERMS:
-        return []
-    documents: dict[str, set[str]] = {}
-    long = {source.document_id for source in sources if source.start + len(source.text) > SHORT}
-    sources = [source for source in sources if source.document_id not in long]
-    for source in sources:
-        present = documents.setdefault(source.document_id or source.source, set(_file_terms(source)))
-        present |= _terms(f"{source.title} {source.heading} {source.text}")
-    fields = []
-    for source in sources:
-        if not needed <= documents[source.document_id or source.source]:
-            continue
-        around = _terms(f"{source.title} {source.heading} {source.text}") | _file_terms(source)
-        # "From: Ada Orr" is no field of what a mail is about.
-        head = None if _ABOUT_MAIL.search(question) else _MAIL_HEAD.match(source.text)
-        lines = _lines(source.text[head.end() if head else 0 :])
-        fields += [_Field(source, text, _terms(_own_words(text)), near, around) for text, near in lines]
-    # What is asked for comes first: the total, of "the total of the plumber's invoice".
-    order = [term for term in (_ALIKE.get(term, term) for term in words(question)) if term in needed]
-    first = next((term for term in order if any(term in field.terms for field in fields)), "")
-    named = [field for field in fields if first in field.terms and _may_answer(kind, first, question, field.text)]
-    # "The plan does not cover: theft" has the words of "What does the plan cover?" and says the opposite.
-    named = [field for field in named if polarity(question, field.text) >= 0]
-    if _HOW_TO.match(question):  # a row of a table is no way to do something; how to pay is in a field of an invoice
-        named = [field for field in named if not is_row(field.text)]
-    named = [field for field in named if not is_title(field.text, field.source.title)]
-    # No field has what is asked for, only the rest of the question.
-    if not first or first != order[0]:
-        return []
-    scored = [(_worth(field, asked, needed), field) for field in named]
-    best = max((worth for worth, _ in scored), default=0.0)
-    most = max((len(needed & field.terms) for worth, field in scored if worth == best), default=0)
-    if any(
-        _says_more(sentence, most, first, needed, question)
-        for sentence in chain.from_iterable(map(_sentences, sources))
-    ):
-        return []
-    # Reversed twice, so that of equal lines the number of the first stays, and all keep their order.
-    kept = {field.text: field.source.n for worth, field in reversed(scored) if worth == best}
-    shown = [(n, text) for text, n in reversed(kept.items())]
-    if rows := _rows_of_columns(named, scored, best, asked, needed):
-        return rows
-    return [*shown, *_of_other_documents(scored, best, asked, needed)][:MOST_FIELDS]
+    """Return `(passage, line)` of the form fields that a question names, best first; [] if it names none.
 
-
-def _rows_of_columns(
-    named: Sequence[_Field],
-    scored: Sequence[tuple[float, _Field]],
-    best: float,
-    asked: frozenset[str],
-    needed: frozenset[str],
-) -> list[tuple[int, str]]:
-    """Return all rows of the best row's table, if a question names its columns alone: "the dates and speakers".
-
-    One of them would seem to be the answer, as it is shorter than the others. Empty if its cells have a word of the
-    question, or if they are many.
+    A field needs the first term that is asked for and a value of the requested kind. Empty also for a yes/no question,
+    and if a sentence of the passages has more of the question's terms than the best field.
     """
-    first = next((field for worth, field in scored if worth == best), None)
+    kind = asked_kind(question)
+    asked = _index_terms(question)
+    needed = asked - _ASKING_TERMS
+    if kind == "verdict" or len(needed) < LEAST_QUESTION_TERMS:
+        return []
+    long = {source.document_id for source in sources if source.start + len(source.text) > MAX_FORM_CHARACTERS}
+    sources = [source for source in sources if source.document_id not in long]
+    fields = _find_fields(question, sources, needed)
+    # What is asked for comes first: the total, of "the total of the plumber's invoice".
+    order = [term for term in (_SYNONYMS.get(term, term) for term in words(question)) if term in needed]
+    first = order[0]
+    if not any(first in field.terms for field in fields):
+        return []
+    is_how_to = _HOW_TO.match(question) is not None
+    named = [
+        field
+        for field in fields
+        if first in field.terms
+        and _has_asked_value(kind, first, question, field.text)
+        # "The plan does not cover: theft" has the words of "What does the plan cover?" and says the opposite.
+        and polarity(question, field.text) >= 0
+        # A row of a table is no way to do something; how to pay is in a field of an invoice.
+        and not (is_how_to and is_row(field.text))
+        and not is_title(field.text, field.source.title)
+    ]
+    scored = [(_score_field(field, asked, needed), field) for field in named]
+    highest = max((score for score, _ in scored), default=0.0)
+    best = [field for score, field in scored if score == highest]
+    most_terms = max((len(needed & field.terms) for field in best), default=0)
+    for source in sources:
+        for start, end in sentence_spans(source.text):
+            sentence = source.text[start:end]
+            terms = _index_terms(sentence)
+            says_more = first in terms and len(needed & terms) > most_terms
+            if says_more and _has_asked_value(kind, first, question, sentence):
+                return []
+    if rows := _find_rows_with_same_columns(named, best, asked, needed):
+        return rows
+    # Reversed twice, so that of equal lines the number of the first one stays, and all keep their order.
+    numbers = {field.text: field.source.n for field in reversed(best)}
+    shown = [(n, text) for text, n in reversed(numbers.items())]
+    return [*shown, *_find_rows_of_other_documents(scored, best, asked, needed)][:MAX_FIELDS]
+
+
+def _find_fields(question: str, sources: Sequence[Source], needed: frozenset[str]) -> list[_Field]:
+    """Return the fields of the documents that have all needed terms in text, title, headings or file name.
+
+    The header lines of a mail are left out, unless the question is about a mail: "From: Ada Orr" is no field of what
+    the mail is about.
+    """
+    terms_of_passages = [
+        _index_terms(f"{source.title} {source.heading} {source.text}") | _file_terms(source) for source in sources
+    ]
+    terms_of_documents: dict[str, set[str]] = {}
+    for source, terms in zip(sources, terms_of_passages, strict=True):
+        terms_of_documents.setdefault(source.document_id or source.source, set()).update(terms)
+    fields = []
+    for source, around in zip(sources, terms_of_passages, strict=True):
+        if needed <= terms_of_documents[source.document_id or source.source]:
+            head = None if _ABOUT_MAIL.search(question) else _MAIL_HEAD.match(source.text)
+            for text, near in _iterate_fields(source.text[head.end() if head else 0 :]):
+                fields.append(_Field(source, text, _index_terms(_without_caption(text)), near, around))
+    return fields
+
+
+def _find_rows_with_same_columns(
+    named: Sequence[_Field], best: Sequence[_Field], asked: frozenset[str], needed: frozenset[str]
+) -> list[tuple[int, str]]:
+    """Return all rows of the best row's table if a question names only its columns: "the dates and speakers".
+
+    The best row would seem to be the answer only because it is shorter than the others. Empty if the best field is no
+    row, if its cells have a word of the question, or if more than `MAX_ROWS_OF_COLUMNS` rows match as well.
+    """
+    first = next(iter(best), None)
     row = parse_row(first.text) if first and is_row(first.text) else None
-    if first is None or row is None or asked & _terms(" ".join(cell.text for cell in row.cells)):
+    if first is None or row is None or asked & _index_terms(" ".join(cell.text for cell in row.cells)):
         return []
     columns = [cell.column for cell in row.cells]
-    own = _matches(first, asked, needed)
-    alike = []
+    score = _score_words(first, asked, needed)
+    rows = []
     for field in named:
         other = parse_row(field.text) if field.source is first.source and is_row(field.text) else None
-        if other and [cell.column for cell in other.cells] == columns and _matches(field, asked, needed) == own:
-            alike.append((field.source.n, field.text))
-    return alike if 1 < len(alike) <= MOST_ALIKE else []
+        if other and [cell.column for cell in other.cells] == columns and _score_words(field, asked, needed) == score:
+            rows.append((field.source.n, field.text))
+    return rows if 1 < len(rows) <= MAX_ROWS_OF_COLUMNS else []
 
 
-def _of_other_documents(
-    scored: Sequence[tuple[float, _Field]], best: float, asked: frozenset[str], needed: frozenset[str]
+def _find_rows_of_other_documents(
+    scored: Sequence[tuple[float, _Field]], best: Sequence[_Field], asked: frozenset[str], needed: frozenset[str]
 ) -> list[tuple[int, str]]:
-    """Return the best rows of documents other than those of the best fields, which match as well but for their length.
+    """Return the best row of each document without a best field, if its words match as well as those of a best field.
 
     An old price list has the same row as the new one, with another price.
     """
-    first = [field for worth, field in scored if worth == best]
-    seen = {field.source.document_id for field in first}
-    texts = {field.text for field in first}
-    found: list[tuple[int, str]] = []
+    if not best:
+        return []
+    documents = {field.source.document_id for field in best}
+    texts = {field.text for field in best}
+    least = min(_score_words(field, asked, needed) for field in best)
+    rows: list[tuple[int, str]] = []
     for _, field in sorted(scored, key=lambda item: -item[0]):
-        is_alike = _matches(field, asked, needed) >= min(_matches(each, asked, needed) for each in first)
-        if is_alike and is_row(field.text) and field.text not in texts and field.source.document_id not in seen:
-            seen.add(field.source.document_id)
-            found.append((field.source.n, field.text))
-    return found
+        is_new = field.text not in texts and field.source.document_id not in documents
+        if is_new and is_row(field.text) and _score_words(field, asked, needed) >= least:
+            documents.add(field.source.document_id)
+            rows.append((field.source.n, field.text))
+    return rows
 
 
-def _sentences(source: Source) -> Iterator[str]:
-    """Yield the sentences of a passage."""
-    return (source.text[start:end] for start, end in sentence_spans(source.text))
+def _score_field(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
+    """Return how well a field matches a question: the score of its words, and a little more for a short label."""
+    label = _index_terms(field.text.rpartition(": ")[0]) or field.terms
+    return round(_score_words(field, asked, needed) + 0.2 / max(1, len(label)), 4)
 
 
-def _says_more(sentence: str, most: int, first: str, needed: frozenset[str], question: str) -> bool:
-    """Return whether a sentence of running text may answer, and has more of the question's words than the fields."""
-    terms = _terms(sentence)
-    return (
-        first in terms and len(needed & terms) > most and _may_answer(asked_kind(question), first, question, sentence)
-    )
+def _score_words(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
+    """Return how well the words of a field match a question.
+
+    Each asked term in the line counts 1, a needed one 2; the shares of needed terms near and around the line are added.
+    """
+    in_line = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
+    return round(in_line + (len(needed & field.near) + len(needed & field.around)) / len(needed), 4)
 
 
-def _worth(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
-    """Return how well a field matches a question: by its line, the lines above and around it, and its brevity."""
-    label = _terms(field.text.rpartition(": ")[0]) or field.terms
-    return round(_matches(field, asked, needed) + 0.2 / max(1, len(label)), 4)
-
-
-def _matches(field: _Field, asked: frozenset[str], needed: frozenset[str]) -> float:
-    """Return how well a field matches a question by its line and the lines above and around it."""
-    own = sum(1.0 + (term in needed) for term in sorted(field.terms & asked))
-    return round(own + (len(needed & field.near) + len(needed & field.around)) / len(needed), 4)
-
-
-def _own_words(line: str) -> str:
-    """Return a line without its table's caption."""
+def _without_caption(line: str) -> str:
+    """Return a line; a row of a table without the table's caption."""
     row = parse_row(line) if is_row(line) else None
     return line.removeprefix(row.caption) if row else line
 
 
-def _lines(text: str) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield the fields of a text with the terms near them.
+def _iterate_fields(text: str) -> Iterator[tuple[str, frozenset[str]]]:
+    """Yield each field of a text, with the index terms of its line and of the lines above it.
 
-    The names of columns go with the line of values below them, and a sentence that a line breaks off is whole.
+    A line with names of columns goes with the line of values below it, and a line whose sentence continues in the next
+    line goes up to the sentence's end.
     """
     lines = text.split("\n")
-    spans, at = sentence_spans(text), 0
-    for place, line in enumerate(lines):
-        start, end = at, at + len(line)
-        at = end + 1
+    sentences, next_start = sentence_spans(text), 0
+    for i, line in enumerate(lines):
+        start, end = next_start, next_start + len(line)
+        next_start = end + 1
         if not _is_field(line):
             continue
-        below = lines[place + 1] if place + 1 < len(lines) else ""
+        below = lines[i + 1] if i + 1 < len(lines) else ""
         is_header = not is_row(line) and ":" not in line and not any(map(str.isdigit, line))
-        whole = text[start : next((stop for begin, stop in spans if begin < end < stop), end)].strip()
-        field = f"{line}\n{below}".strip() if is_header and _is_figures(below) else _MARK.sub("", whole)
-        yield field, _terms(" ".join(lines[max(0, place - ABOVE) : place + 1]))
+        if is_header and _is_line_of_figures(below):
+            field = f"{line}\n{below}".strip()
+        else:
+            end_of_sentence = next((stop for begin, stop in sentences if begin < end < stop), end)
+            field = _MARK.sub("", text[start:end_of_sentence].strip())
+        yield field, _index_terms(" ".join(lines[max(0, i - HEADING_LINES) : i + 1]))
 
 
 def _is_field(line: str) -> bool:
-    """Return whether a line has the form of a field: a short line with a colon, or a row of a table."""
+    """Return whether a line looks like a field: a row of a table, or a short line with a colon or without a sentence.
+
+    Headings, questions, links, page numbers and lines that a mail quotes are no fields.
+    """
     text = line.strip()
-    if not text or len(text) > LONGEST_FIELD or text.startswith("#") or text.endswith("?") or QUOTED_PART.match(text):
+    if not text or len(text) > MAX_FIELD_CHARACTERS or text.startswith("#") or text.endswith("?"):
         return False
-    if TARGET_LINE.match(text) or _PART.fullmatch(text) or is_page_line(text):
+    is_other = TARGET_LINE.match(text) or _PART_HEADING.fullmatch(text) or QUOTED_PART.match(text)
+    if is_other or is_page_line(text):
         return False
-    return is_row(text) or (len(text.split()) <= MOST_WORDS and (":" in text or not _SENTENCE.search(text)))
+    return is_row(text) or (len(text.split()) <= MAX_FIELD_WORDS and (":" in text or not _SENTENCE.search(text)))
 
 
-def _is_figures(line: str) -> bool:
-    """Return whether a line is mostly figures, like a row of values below the names of columns."""
+def _is_line_of_figures(line: str) -> bool:
+    """Return whether at least half of a line's tokens, two or more, have a digit: the values below names of columns."""
     tokens = line.split()
     return len(tokens) > 1 and 2 * sum(any(map(str.isdigit, token)) for token in tokens) >= len(tokens)
 
 
-def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
-    """Return whether a field has a value of the requested kind; for "who", a person's name after the term."""
+def _has_asked_value(kind: str, term: str, question: str, line: str) -> bool:
+    """Return whether a line has a value of the requested kind; for "who", a person's name after the term."""
     value = line.partition(":")[2] or line
     if _WHO.search(question):
-        places = [match.end() for match in _NAME_PARTS.finditer(line) if term in _terms(match[0])]
-        return any(_PERSON.match(line, place) for place in places)
+        ends = [match.end() for match in _NAME_PARTS.finditer(line) if term in _index_terms(match[0])]
+        return any(_PERSON.match(line, end) for end in ends)
     if kind == "date":
         return bool(figures_of(value).dates)
     if kind == "number":
@@ -264,12 +287,12 @@ def _may_answer(kind: str, term: str, question: str, line: str) -> bool:
     return bool(line.partition(":")[2].strip()) or is_row(line) or any(map(str.isdigit, line))
 
 
-def _terms(text: str) -> frozenset[str]:
-    """Return the index terms of a text, with one term for synonyms."""
-    return frozenset(_ALIKE.get(term, term) for term in words(text))
+def _index_terms(text: str) -> frozenset[str]:
+    """Return the index terms of a text, one term for a group of synonyms."""
+    return frozenset(_SYNONYMS.get(term, term) for term in words(text))
 
 
 def _file_terms(source: Source) -> frozenset[str]:
-    """Return the terms of a file's name, without its ending: REPAIR-2022-INV-001 is a repair's invoice."""
+    """Return the index terms of a file's name without its ending: REPAIR-2022-INV-001 is a repair's invoice."""
     name = PurePath(source.source.replace("\\", "/")).stem
-    return _terms(" ".join(_NAME_PARTS.findall(name.replace("_", " "))))
+    return _index_terms(" ".join(_NAME_PARTS.findall(name.replace("_", " "))))
