@@ -1,9 +1,8 @@
-"""Whether a table's cell may be claimed: row, column and table say all that the question says, and are of nothing else.
+"""Whether a table's cell may be claimed: its row, column and table have all words of the question, and few others.
 
-A filing has hundreds of rows that share words with a question: "Other income, net" or "Operating income" with what
-another row, another column or another company would answer. So each of the question's names, years, quarters and other
-words has to stand with the cell, and its row may say little that was not asked. By rule; what is missed is shown as
-evidence.
+A filing has hundreds of rows that share words with a question, such as "Other income, net" and "Operating income". So
+each of the question's names, years, quarters and other words must stand with the cell, and its labels may have few
+words that were not asked for. By rule; a cell that fails is shown as evidence.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from preflight_rag.text.tables import is_row
 from preflight_rag.text.words import words
 
 MOST_ELSE = 1 / 3
-"""Most of a row's or a column's words, as a share, that the question may not have. Set by hand on
+"""Maximum share of the words of a row's or column's name that the question lacks. Set by hand on
 `tests/offline/test_cell_checks.py`."""
 YEAR = re.compile(r"(?<!\d)(?:19|20)\d\d(?!\d)")
 _FISCAL_YEAR = re.compile(r"\bFY ?'?(?=\d)", re.IGNORECASE)
 _QUARTER = re.compile(r"\b(?:(first|second|third|fourth)[ -]quarter|q([1-4])|([1-4])q)(?![a-z])", re.IGNORECASE)
-_PERIOD_CODE = re.compile(r"fy\d+|q[1-4]|[1-4]q\d*")
+_PERIOD_TERM = re.compile(r"fy\d+|q[1-4]|[1-4]q\d*")
 _ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
 _PART_OF_YEAR = re.compile(
     r"\b(?:(?:three|six|nine|[369]) months|(?:13|26|39|thirteen|twenty-six|thirty-nine) weeks"
@@ -37,8 +36,8 @@ _PERIOD = frozenset(
         " nine ended ending end date period total number unaudited audited consolidated company"
     )
 )
-"""Words of a period or of a total, which the row or column may have and the question not, and vice versa; years and
-quarters are compared by themselves."""
+"""Words of a period or a total, which may stand in the labels alone or in the question alone; years and quarters are
+compared separately."""
 _UNITS = frozenset(
     words(
         "mg g kg mcg ml dl l mmol iu miu mm cm m km yr yrs h min s usd eur gbp dollars gram milligram litre liter per"
@@ -53,7 +52,7 @@ _QUALIFIERS = re.compile(
 """Words that change which figure is meant: "Income before income taxes" is not "income taxes", "% growth - EBIT" is not
 "EBIT"."""
 _PERCENT = re.compile(r"(?<![(\[\d])(?<!\d )%")
-"""A share of something else: "EBIT / sales%"; not the unit of a column, "mortality (%)", and no figure, "95% CI"."""
+"""Matches the sign of a ratio, "EBIT / sales%"; not a column's unit, "mortality (%)", and not a figure, "95% CI"."""
 _ASKS_SHARE = re.compile(
     r"%|\b(?:percent\w*|proportion|share|margin|ratio|rate|growth|change|grow\w*)\b", re.IGNORECASE
 )
@@ -63,13 +62,13 @@ _MONTHS = frozenset(words("january february march april may june july august sep
 _PEOPLE = frozenset(
     words("patients participants subjects women men people persons children individuals adults volunteers cases")
 )
-"""Words for people that a question counts and a table rarely spells out, since its columns are of patients anyway."""
+"""Words for people whom a question counts; a table's columns rarely have them, as all its figures are of patients."""
 _GENERAL = frozenset(words("group groups arm arms content level levels"))
 """General words for a figure or its column, which a question may use and a table may omit."""
 _IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
-"""Words that say how a row's figures were made; a question names the row without them."""
-_NO_NAMES = _PERIOD | _MONTHS | _UNITS | _LEGAL_FORMS | STATISTIC
+"""Words for how a row's figures were computed, which a question for the row need not have."""
+_NOT_NAMING = _PERIOD | _MONTHS | _UNITS | _LEGAL_FORMS | STATISTIC
 
 
 @dataclass(frozen=True)
@@ -80,17 +79,19 @@ class AskedName:
     letters: str
 
     def stands_with(self, terms: frozenset[str], source: Source) -> bool:
-        """Return whether the name's terms are among the given ones, or in the passage or its title or file name."""
+        """Return whether the name is in the given terms, in the passage outside of rows, or in its title or file name."""
         if self.terms and self.terms <= terms:
             return True
-        # Without the rows: a name in another row says whose figures are there, not here.
+        # A name in another row says whose figures stand there, not here.
         prose = " ".join(line for line in source.text.split("\n") if not is_row(line))
-        return any(self.letters in _letters(text) for text in (source.title, PurePath(source.source).name, prose))
+        return any(
+            self.letters in _letters_and_digits(text) for text in (source.title, PurePath(source.source).name, prose)
+        )
 
-    def is_taken_apart(self, row: frozenset[str], column: frozenset[str]) -> bool:
-        """Return whether some of the name's terms are the row's alone and the others the column's alone.
+    def is_split_between(self, row: frozenset[str], column: frozenset[str]) -> bool:
+        """Return whether row and column together have the name's terms, but neither of them has all.
 
-        "Head Gardener" is one name, and not the column "Gardener" of the row "Head office".
+        "Head Gardener" is one name, and does not name the column "Gardener" of the row "Head office".
         """
         return self.terms <= row | column and not (self.terms <= row or self.terms <= column)
 
@@ -101,13 +102,13 @@ class QuestionWording:
 
     Attributes:
         names: The names in the question.
-        years: Years, as they are written.
+        years: Years, in four digits.
         quarters: Quarters, "1" to "4".
         part_of_year: Whether the question is about less than a year.
-        qualifiers: Words that change which figure is meant.
+        qualifiers: Words that change which figure is meant, such as "before" or "growth".
         new_year: Whether the question names January or February.
-        terms: The index terms of the question's other words that have to stand with the cell.
-        all: All index terms of the question.
+        terms: The index terms of the question's other words that must stand with the cell.
+        all: All index terms of the question that name something.
     """
 
     names: tuple[AskedName, ...]
@@ -127,10 +128,10 @@ class CellNames:
     Attributes:
         row: The text of the cell that names the row.
         column: The column's name.
-        labels: The index terms of the row's and the column's name.
+        labels: The index terms of the row's name, and those of the column's name.
         table: The table's caption.
         source: The passage.
-        terms: The index terms of row and column.
+        terms: The index terms of row and column together.
         around: The index terms of the table's caption and of its document's title.
     """
 
@@ -145,8 +146,8 @@ class CellNames:
 
 def asked_names(question: str) -> tuple[AskedName, ...]:
     """Return the names in a question, except years and quarters."""
-    named = [" ".join(name) for name in surface_names(_FISCAL_YEAR.sub("", question))]
-    names = [AskedName(frozenset(words(name)), _letters(name)) for name in named]
+    spellings = [" ".join(name) for name in surface_names(_FISCAL_YEAR.sub("", question))]
+    names = [AskedName(frozenset(words(name)), _letters_and_digits(name)) for name in spellings]
     return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD)
 
 
@@ -160,82 +161,93 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
     """
     names = asked_names(question)
     question = _FISCAL_YEAR.sub("", question)
-    of_names = frozenset[str]().union(*(name.terms for name in names))
-    of_periods = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_CODE.fullmatch(term))
-    unsaid = _PERIOD | _GENERAL | _UNITS | (_PEOPLE & frozenset(counted))
+    name_terms = frozenset[str]().union(*(name.terms for name in names))
+    period_terms = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_TERM.fullmatch(term))
+    optional = _PERIOD | _GENERAL | _UNITS | (_PEOPLE & frozenset(counted))
     return QuestionWording(
         names=names,
         years=frozenset(YEAR.findall(question)),
-        quarters=_quarters(question),
+        quarters=_find_quarters(question),
         part_of_year=bool(_PART_OF_YEAR.search(question)),
-        qualifiers=_qualifiers(question) | ({"%"} if _ASKS_SHARE.search(question) else set()),
+        qualifiers=_find_qualifiers(question) | ({"%"} if _ASKS_SHARE.search(question) else set()),
         new_year=bool(_NEW_YEAR.search(question)),
-        terms=frozenset(terms) - of_names - of_periods - unsaid,
-        all=frozenset(terms) | of_names,
+        terms=frozenset(terms) - name_terms - period_terms - optional,
+        all=frozenset(terms) | name_terms,
     )
 
 
 def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether the labels of a cell contain all of the question's words, and few others."""
+    """Return whether a cell may be claimed: what labels it has all of the question's words, and few others."""
+    row_terms, column_terms = cell.labels
     return (
-        _are_said(asked, cell)
+        _are_words_near_cell(asked, cell)
         and all(name.stands_with(cell.terms | cell.around, cell.source) for name in asked.names)
-        and not any(name.is_taken_apart(*cell.labels) for name in asked.names)
-        and _of_the_years(asked, cell)
-        and _of_the_quarter(asked, cell)
-        and _qualifiers(f"{cell.column} {cell.row}") <= asked.qualifiers
-        and _says_little_else(cell.row, cell.labels[0], asked, cell.source)
-        and _says_little_else(cell.column, cell.labels[1], asked, cell.source)
+        and not any(name.is_split_between(row_terms, column_terms) for name in asked.names)
+        and _is_of_asked_years(asked, cell)
+        and _is_of_asked_quarter(asked, cell)
+        and _find_qualifiers(f"{cell.column} {cell.row}") <= asked.qualifiers
+        and _has_few_other_words(cell.row, row_terms, asked, cell.source)
+        and _has_few_other_words(cell.column, column_terms, asked, cell.source)
     )
 
 
-def _are_said(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether the question's words occur near the cell, more than half of them in its row and column."""
-    of_names = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
-    own = (asked.terms & cell.terms) | of_names
-    return asked.terms <= cell.terms | cell.around and 2 * len(own) > len(asked.terms | of_names)
+def _are_words_near_cell(asked: QuestionWording, cell: CellNames) -> bool:
+    """Return whether row, column, caption and title have the question's words, and row and column more than half.
 
-
-def _of_the_years(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether the cell is of the question's years: by its column and row, else by its table or document."""
-    named = f"{cell.column} {cell.row}"
-    # The 52 weeks ended January 28, 2023 are called 2022 or 2023; only a question that says January is clear.
-    if asked.years and not asked.new_year and _NEW_YEAR.search(named):
-        return False
-    own = frozenset(YEAR.findall(named))
-    around = " ".join([cell.table, cell.source.title, PurePath(cell.source.source).name])
-    return asked.years <= (own or frozenset(YEAR.findall(around)))
-
-
-def _of_the_quarter(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether a cell's quarter is the question's; a cell of a quarter never answers a question about a year."""
-    own = f"{cell.column} {cell.row}"
-    if not asked.part_of_year:
-        return not _PART_OF_YEAR.search(own) and not _PART_OF_YEAR.search(cell.table)
-    return bool(_PART_OF_YEAR.search(own)) and asked.quarters <= _quarters(f"{own} {cell.table} {cell.source.title}")
-
-
-def _says_little_else(text: str, label: frozenset[str], asked: QuestionWording, source: Source) -> bool:
-    """Return whether most of a label's terms are the question's or the document's title's.
-
-    Terms in brackets, codes and figures do not count.
+    Names count if they stand in row or column.
     """
-    aside = frozenset(words(" ".join(_IN_BRACKETS.findall(text))))
-    own = [term for term in label - aside - _NO_NAMES if len(term) > 1 and not any(map(str.isdigit, term))]
+    names_in_labels = frozenset[str]().union(*(name.terms for name in asked.names)) & cell.terms
+    in_labels = (asked.terms & cell.terms) | names_in_labels
+    return asked.terms <= cell.terms | cell.around and 2 * len(in_labels) > len(asked.terms | names_in_labels)
+
+
+def _is_of_asked_years(asked: QuestionWording, cell: CellNames) -> bool:
+    """Return whether the cell is of the question's years: those of its labels, else of its caption, title or file."""
+    labels = f"{cell.column} {cell.row}"
+    # The 52 weeks ended January 28, 2023 are called 2022 or 2023; only a question that says January is clear.
+    if asked.years and not asked.new_year and _NEW_YEAR.search(labels):
+        return False
+    around = " ".join([cell.table, cell.source.title, PurePath(cell.source.source).name])
+    return asked.years <= frozenset(YEAR.findall(labels) or YEAR.findall(around))
+
+
+def _is_of_asked_quarter(asked: QuestionWording, cell: CellNames) -> bool:
+    """Return whether a cell is of the question's quarters or, if it asks for no part of a year, of a whole year."""
+    labels = f"{cell.column} {cell.row}"
+    if not asked.part_of_year:
+        return not _PART_OF_YEAR.search(labels) and not _PART_OF_YEAR.search(cell.table)
+    quarters = _find_quarters(f"{labels} {cell.table} {cell.source.title}")
+    return bool(_PART_OF_YEAR.search(labels)) and asked.quarters <= quarters
+
+
+def _has_few_other_words(text: str, label: frozenset[str], asked: QuestionWording, source: Source) -> bool:
+    """Return whether few of a label's terms stand neither in the question nor in the document's title.
+
+    Terms in brackets, figures, units, periods and statistics do not count.
+
+    Args:
+        text: The name of a row or a column.
+        label: Its index terms.
+        asked: The question.
+        source: The passage.
+    """
+    in_brackets = frozenset(words(" ".join(_IN_BRACKETS.findall(text))))
+    naming = [term for term in label - in_brackets - _NOT_NAMING if len(term) > 1 and not any(map(str.isdigit, term))]
     known = asked.all | frozenset(words(source.title))
-    return sum(term not in known for term in own) <= MOST_ELSE * len(own)
+    return sum(term not in known for term in naming) <= MOST_ELSE * len(naming)
 
 
-def _qualifiers(text: str) -> frozenset[str]:
-    """Return the words of a text that restrict a figure, such as "total" or "net", and its percentages."""
+def _find_qualifiers(text: str) -> frozenset[str]:
+    """Return the words of a text that change which figure is meant, such as "before", and the "%" of a ratio."""
     return frozenset(map(str.lower, [*_QUALIFIERS.findall(text), *_PERCENT.findall(text)]))
 
 
-def _quarters(text: str) -> frozenset[str]:
-    """Return the quarters of a year that a text names, as "1" to "4"."""
-    return frozenset(_ORDINALS.get(word.lower(), number or other) for word, number, other in _QUARTER.findall(text))
+def _find_quarters(text: str) -> frozenset[str]:
+    """Return the quarters of a year that a text names, as "1" to "4": of "third quarter", "Q3" or "3Q"."""
+    matches = _QUARTER.findall(text)
+    return frozenset(_ORDINALS.get(ordinal.lower(), digit or digit_before) for ordinal, digit, digit_before in matches)
 
 
-def _letters(text: str) -> str:
+def _letters_and_digits(text: str) -> str:
     """Return the letters and digits of a text in lower case, without anything between them."""
     return re.sub(r"[\W_]+", "", text).casefold()
