@@ -132,7 +132,7 @@ class Given(VerdictReader):
     def findings(self, question, read, terms):
         return self.stated
 
-    def likest(self, question, read, stated, fit):
+    def most_similar_sentence(self, question, read, findings, fit):
         return []
 
 
@@ -160,7 +160,7 @@ def test_a_verdict_opposite_to_its_own_quote_is_impossible(stated):
         return
     turned = {"Yes": 1, "No": -1}[draft.short]
     quoted = [item for item in stated if (item.n, item.near.sentence.text) == draft.quotes[0]]
-    assert any(item.decides(turned) > 0 for item in quoted)
+    assert any(item.support_for(turned) > 0 for item in quoted)
     assert any(turned * (item.verdict[0] - item.verdict[1] + item.direction) > 0 for item in quoted)
     assert turned * side_of(stated) > 0
 
