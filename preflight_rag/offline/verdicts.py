@@ -161,8 +161,8 @@ class VerdictReader:
         choice = options.get("no" if evidence_for_yes < 0 else "yes", options.get("maybe"))
         if side < 0 and self._may_claim_no(question, clearest, read, terms, fit):
             sentence = plain(clearest.near.sentence.text)
-            quote = (clearest.n, clearest.near.sentence.text)
-            return Draft(f"No [{clearest.n}]\n\n{sentence} [{clearest.n}]", (quote,), choice=choice, short="No")
+            shown_quote = (clearest.n, clearest.near.sentence.text)
+            return Draft(f"No [{clearest.n}]\n\n{sentence} [{clearest.n}]", (shown_quote,), choice=choice, short="No")
         # Findings of a replaced edition stand last; one sentence of each passage is shown.
         replaced = {item.n for item in findings if fit.is_replaced(item.n, item.near.sentence.text)}
         nearest: dict[int, str] = {}
