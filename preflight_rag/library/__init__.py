@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Collection", "Library", "SemanticOverlapSplitter"]
 
 # Imported on first use: `preflight --help` must not wait for FAISS and tantivy.
-_HOMES = {
+_MODULE_BY_NAME = {
     "Collection": "preflight_rag.library.collection",
     "Library": "preflight_rag.library.library",
     "SemanticOverlapSplitter": "preflight_rag.ingest.splitting.semantic_splitter",
@@ -25,11 +25,11 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Library` and its like on first use."""
-    if name not in _HOMES:
+    """Return the object of a name in `__all__`, which is imported at its first use."""
+    if name not in _MODULE_BY_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from preflight_rag.models.embedding.embedder import register_with_langchain
 
     # A program that uses the library as a LangChain component may never call `open_embedder` itself.
     register_with_langchain()
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULE_BY_NAME[name]), name)

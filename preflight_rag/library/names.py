@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.storage.catalogue import Catalogue
 
-_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
-_BETWEEN = re.compile(r"[/\\]+")
-MOST_NAMED = 5  # most documents of one name that an error lists
+_ABSOLUTE_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
+_SEPARATORS = re.compile(r"[/\\]+")
+MOST_LISTED = 5
+"""Most documents of one name that an error lists."""
 
 
 class DocumentNames:
@@ -35,15 +36,20 @@ class DocumentNames:
         self._paths: dict[str, list[str]] = {}
 
     def name(self, document_id: str) -> str:
-        """Return the name of a document; of a deleted document, its file's name."""
+        """Return the short name of a document: the shortest end of its path that no other document has.
+
+        An id that is not a path, or has no such end, is returned unchanged. A deleted document gets its file's name.
+        """
         if not is_path(document_id):
             return document_id
         parts = _parts(document_id)
-        others = [_parts(each) for each in self._called(parts[-1]) if each != document_id]
+        others = [_parts(id) for id in self._ids_with_file_name(parts[-1]) if id != document_id]
         for length in range(1, len(parts) + 1):
-            tail, name = parts[-length:], "/".join(parts[-length:])
+            end = parts[-length:]
+            name = "/".join(end)
+            is_unique = all(other[-length:] != end for other in others)
             # An end that is another document's whole id would lead to that document.
-            if not any(other[-length:] == tail for other in others) and not self._catalogue.knows(name):
+            if is_unique and not self._catalogue.knows(name):
                 return name
         return document_id
 
@@ -55,12 +61,14 @@ class DocumentNames:
         """
         if self._catalogue.knows(name):
             return name
-        tail = [part for part in _BETWEEN.split(name) if part]
-        found = [each for each in self._called(tail[-1]) if _parts(each)[-len(tail) :] == tail] if tail else []
-        if len(found) > 1:
-            names = ", ".join(self.name(each) for each in found[:MOST_NAMED])
-            raise UsageError(f"{len(found)} documents are called {name[:200]!r}", help=f"Name one of: {names}.")
-        return found[0] if found else name
+        end = _parts(name)
+        if not end:
+            return name
+        ids = [id for id in self._ids_with_file_name(end[-1]) if _parts(id)[-len(end) :] == end]
+        if len(ids) > 1:
+            names = ", ".join(self.name(id) for id in ids[:MOST_LISTED])
+            raise UsageError(f"{len(ids)} documents are called {name[:200]!r}", help=f"Name one of: {names}.")
+        return ids[0] if ids else name
 
     def shown(self, value: Any) -> Any:
         """Return JSON values as clients see them: paths of documents replaced by names, other sources by file names.
@@ -68,52 +76,56 @@ class DocumentNames:
         Only values of keys that hold ids and sources are changed, never text.
         """
         if isinstance(value, dict):
-            return {key: self._shown(key, each) for key, each in value.items()}
-        return [self.shown(each) for each in value] if isinstance(value, list | tuple) else value
+            return {key: self._shown_in_field(key, entry) for key, entry in value.items()}
+        return [self.shown(entry) for entry in value] if isinstance(value, list | tuple) else value
 
-    def _shown(self, key: str, value: Any) -> Any:
-        """Return a field's value with ids and paths replaced by the names that users see."""
+    def _shown_in_field(self, key: str, value: Any) -> Any:
+        """Return the value of a JSON object's key, as `shown` does; ids and paths are recognised by the key."""
         if key in ("document_id", COPY_OF) and isinstance(value, str):
             return self.name(value)
         if key == "documents" and isinstance(value, list | tuple):
-            return [self.name(each) if isinstance(each, str) else self.shown(each) for each in value]
+            return [self.name(entry) if isinstance(entry, str) else self.shown(entry) for entry in value]
         if key in ("source", "origin", "path") and isinstance(value, str):
             return self.source(value)
         return self.shown(value)
 
     def source(self, source: str) -> str:
-        """Return the source of a document for display: a file's name; any other source as it is."""
+        """Return the source of a document for display.
+
+        A document's path becomes the document's short name, any other path the file's name; other sources stay.
+        """
         if not is_path(source):
             return source
-        return self.name(source) if source in self._called(_parts(source)[-1]) else _parts(source)[-1]
+        file_name = _parts(source)[-1]
+        return self.name(source) if source in self._ids_with_file_name(file_name) else file_name
 
-    def _called(self, file: str) -> Sequence[str]:
-        """Return the ids that are paths of files with that file name."""
+    def _ids_with_file_name(self, file_name: str) -> Sequence[str]:
+        """Return the ids of documents that are paths ending with a file name."""
         with self._reading:
             # Within the lock, so that threads which ask at once read the ids once.
             generation = self._catalogue.generation()
             if generation != self._generation:
                 paths: dict[str, list[str]] = {}
-                for each in filter(is_path, self._catalogue.ids()):
-                    paths.setdefault(_parts(each)[-1], []).append(each)
+                for id in filter(is_path, self._catalogue.ids()):
+                    paths.setdefault(_parts(id)[-1], []).append(id)
                 self._paths, self._generation = paths, generation
-            return self._paths.get(file, ())
+            return self._paths.get(file_name, ())
 
 
-_KEPT: WeakKeyDictionary[Collection, DocumentNames] = WeakKeyDictionary()
+_NAMES_BY_LIBRARY: WeakKeyDictionary[Collection, DocumentNames] = WeakKeyDictionary()
 
 
 def names_of(library: Collection) -> DocumentNames:
-    """Return the `DocumentNames` of a library, created once and kept as long as the library."""
-    return _KEPT.setdefault(library, DocumentNames(library.catalogue))
+    """Return the `DocumentNames` of a library, which are created once and cached as long as the library exists."""
+    return _NAMES_BY_LIBRARY.setdefault(library, DocumentNames(library.catalogue))
 
 
 def is_path(text: str) -> bool:
     """Return whether an id or a source is an absolute path."""
     # "/" alone looks like a path, but has no last part to be its name.
-    return _PATH.match(text) is not None and bool(_parts(text))
+    return _ABSOLUTE_PATH.match(text) is not None and bool(_parts(text))
 
 
 def _parts(path: str) -> list[str]:
-    """Return the parts of a path."""
-    return [part for part in _BETWEEN.split(path) if part]
+    """Return the parts of a path, split at slashes and backslashes, without empty ones."""
+    return [part for part in _SEPARATORS.split(path) if part]

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 DATABASE = "library.db"
 HOME = "PREFLIGHT_HOME"
 """The environment variable for the folder that holds the files of libraries which are in no folder."""
-DIGITS = 8
+DIGEST_CHARACTERS = 8
+"""Characters of an address's checksum in the name of its folder."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class LibraryPlace:
 
     @classmethod
     def read(cls, given: str | Path | LibraryPlace) -> LibraryPlace:
-        """Return the place that `--library` names; nothing is opened."""
+        """Return the place that a value of `--library` names, or the place itself if it is one; nothing is opened."""
         return given if isinstance(given, LibraryPlace) else cls(str(given))
 
     @property
@@ -62,11 +63,15 @@ class LibraryPlace:
         address = self._address()
         home = Path(os.environ.get(HOME) or Path.home() / ".local" / "share" / "preflight-rag").expanduser()
         # The password is left out, so that changing it leads to the same folder.
-        digest = hashlib.sha256(address.identity.encode()).hexdigest()[:DIGITS]
+        digest = hashlib.sha256(address.identity.encode()).hexdigest()[:DIGEST_CHARACTERS]
         return home / f"{re.sub(r'[^A-Za-z0-9_.-]', '-', address.database)}-{digest}"
 
     def _address(self) -> Address:
-        """Return the database address that was given."""
+        """Return the address of the database.
+
+        Raises:
+            UsageError: The address cannot be read, or its extra is not installed.
+        """
         require_extra("postgres", "a library in a database")
         from preflight_rag.databases.postgres import Address
 
@@ -108,16 +113,16 @@ def open_library(
         LibraryUnavailable: The database cannot be reached.
         EmbedderMismatch, LibraryCorrupt, LibraryError, EmbedderError, UsageError: As `Library.open`.
     """
-    where = LibraryPlace.read(place)
+    library_place = LibraryPlace.read(place)
     options: dict[str, Any] = {"embedder": embedder, "create": create, "splitter": splitter}
     if lock_seconds is not None:
         options["lock_seconds"] = lock_seconds
-    if where.url is not None:
+    if library_place.url is not None:
         # Before the import: reading the address says which extra is missing, where the import would only fail.
-        folder = where.folder
+        folder = library_place.folder
         from preflight_rag.library.postgres.library import PostgresLibrary
 
-        return PostgresLibrary.open(where.url, folder, **options)
+        return PostgresLibrary.open(library_place.url, folder, **options)
     from preflight_rag.library.library import Library
 
-    return Library.open(where.folder, **options)
+    return Library.open(library_place.folder, **options)

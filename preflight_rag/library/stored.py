@@ -134,7 +134,7 @@ class StoredCollection(ABC):
         return self.delete_documents([document_id]) > 0
 
     def candidates(self, query: SearchQuery | str) -> list[Candidate]:
-        """Return the first `query.candidates` passages of the fused ranking, with their places in the other rankings.
+        """Return the first `query.candidates` passages of the fused ranking, with their ranks in the other rankings.
 
         With a filter, only passages that pass it are returned; `filter_note` explains an empty result.
 
@@ -142,23 +142,26 @@ class StoredCollection(ABC):
             UsageError, LibraryEmpty: As `search`.
         """
         query = SearchQuery.of(query)
-        whole = replace(query, k=query.candidates)
+        full_query = replace(query, k=query.candidates)
 
-        def fetched() -> list[Candidate]:
-            found = self.search(whole)
-            return found.candidates(self.passages([hit.passage_id for hit in found.fused]))
+        def search_and_read() -> list[Candidate]:
+            """Search, and read the passages that were found."""
+            rankings = self.search(full_query)
+            return rankings.candidates(self.passages([hit.passage_id for hit in rankings.fused]))
 
-        return again_where_replaced(fetched)
+        return again_where_replaced(search_and_read)
 
     def fitting(self, ids: Sequence[str], where: Filter) -> list[str]:
-        """Return the passages that pass a filter, in the order of `ids`; they need not be in the index yet.
+        """Return the ids of those passages that pass a filter, in the order of `ids`.
+
+        Passages count that are stored but not in the index yet; ids of no passage are left out.
 
         Raises:
             UsageError: No document has a field of the filter.
         """
-        rows = set(self._filters.rows(where).tolist())
-        found = self._store.rows(ids)
-        return [name for name in ids if found.get(name) in rows]
+        passing_rows = set(self._filters.rows(where).tolist())
+        row_by_id = self._store.rows(ids)
+        return [id for id in ids if row_by_id.get(id) in passing_rows]
 
     def filter_note(self, where: Filter) -> str:
         """Return a sentence on how many passages pass a filter, and how many documents lack a date for it.
@@ -168,8 +171,8 @@ class StoredCollection(ABC):
         """
         count = len(self._filters.rows(where))
         note = f"{count} passages fit the filter: {where}" if count else f"No passage fits the filter: {where}"
-        undated = self._filters.undated() if where.needs_date else 0
-        return f"{note}; documents without a date are left out: {undated}" if undated else note
+        undated_count = self._filters.undated() if where.needs_date else 0
+        return f"{note}; documents without a date are left out: {undated_count}" if undated_count else note
 
     @property
     def fields(self) -> list[str]:
@@ -184,14 +187,14 @@ class StoredCollection(ABC):
         """
         import numpy as np
 
-        found = self._store.vectors(ids)
-        missing = [name for name in ids if name not in found]
+        vectors = self._store.vectors(ids)
+        missing = [id for id in ids if id not in vectors]
         if missing:
             raise PassageGone(
                 f"The library {self._store.place} has no vector of the passage {missing[0]!r}",
                 help="Its document was changed or deleted; ask again",
             )
-        return np.stack([found[name] for name in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
+        return np.stack([vectors[id] for id in ids]) if ids else np.empty((0, self.embedder.dimension), np.float32)
 
     def passages(self, ids: Sequence[str]) -> list[Passage]:
         """Return passages in the order of `ids`.
@@ -199,14 +202,14 @@ class StoredCollection(ABC):
         Raises:
             PassageGone: One of them is not in the library.
         """
-        found = self._store.passages(ids)
-        missing = [name for name in ids if name not in found]
+        passages = self._store.passages(ids)
+        missing = [id for id in ids if id not in passages]
         if missing:
             raise PassageGone(
                 f"The library {self._store.place} has no passage {missing[0]!r}",
                 help="Its document was changed or deleted; ask again",
             )
-        return [found[name] for name in ids]
+        return [passages[id] for id in ids]
 
     def document_passages(self, document_id: str) -> list[Passage]:
         """Return a document's passages in the order of its text; none where there is no such document."""
@@ -244,6 +247,7 @@ class FolderCollection(StoredCollection):
         path = store.path.parent
 
         def open_filters() -> FilterIndex:
+            """Return the index of the database's metadata for filters."""
             from preflight_rag.library.search.filter_index import FilterIndex, SqliteValues
 
             return FilterIndex(SqliteValues(store))
@@ -305,16 +309,16 @@ class FolderCollection(StoredCollection):
         from preflight_rag.library.recovery import lost_documents
 
         store = self._store
-        found = database_problems(store, store.dimension()) + lost_documents(store, self._root)
-        # The numbers of an index whose files differ from its manifest say nothing.
+        problems = database_problems(store, store.dimension()) + lost_documents(store, self._root)
+        # If files differ from the manifest, its numbers say nothing.
         if damage := index_problems(self._root):
-            return found + damage
+            return problems + damage
         manifest, passages = read_manifest(self._root), store.count_passages()
         if manifest is None:
-            return [*found, "the library has no index yet"] if passages else found
-        if waiting := store.pending(manifest.generation):
-            found.append(f"documents that the index does not know: {waiting}")
-        # Only where nothing waits do both have to agree.
+            return [*problems, "the library has no index yet"] if passages else problems
+        if waiting_count := store.pending(manifest.generation):
+            problems.append(f"documents that the index does not know: {waiting_count}")
+        # Both have to agree only if no document waits for the index.
         elif manifest.passages != passages:
-            found.append(f"the index holds {manifest.passages} passages, the database {passages}")
-        return found
+            problems.append(f"the index holds {manifest.passages} passages, the database {passages}")
+        return problems

@@ -39,7 +39,7 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
             f"The library at {folder} is being written by another process", help="Try again when it has finished"
         ) from error
     except FileNotFoundError as error:
-        raise removed(folder) from error
+        raise removed_error(folder) from error
     except OSError as error:
         raise LibraryError(
             f"The library at {folder} cannot be written: {error.strerror}", help=writing_help(error)
@@ -50,6 +50,6 @@ def write_lock(folder: Path, seconds: float = BUSY_SECONDS, progress: Progress |
         lock.release()
 
 
-def removed(folder: Path) -> LibraryError:
+def removed_error(folder: Path) -> LibraryError:
     """Return the error for a library whose folder was removed or replaced since it was opened."""
     return LibraryError(f"The library at {folder} was removed meanwhile", help="Try again.")

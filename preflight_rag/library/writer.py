@@ -27,7 +27,7 @@ from preflight_rag.library.index.dense import FLAT_LIMIT, IndexKind, check_kind
 from preflight_rag.library.index.generations import FOLDER, PURGE, STEPS, open_index, read_manifest
 from preflight_rag.library.storage.store import BUSY_SECONDS, Store
 from preflight_rag.library.tags import check_tags
-from preflight_rag.library.write_lock import removed, write_lock
+from preflight_rag.library.write_lock import removed_error, write_lock
 from preflight_rag.state.errors import LibraryCorrupt, LibraryError
 from preflight_rag.state.values import Document
 
@@ -262,7 +262,7 @@ class Writer:
         with write_lock(self._store.path.parent, self._lock_seconds if seconds is None else seconds, progress):
             # After the wait for the lock, in which another process may have removed the folder.
             if not self._store.is_there():
-                raise removed(self._store.path.parent)
+                raise removed_error(self._store.path.parent)
             self._skip_lost_generations()
             yield
             # Without this, the write-ahead log would still contain the texts of deleted documents.

@@ -56,6 +56,7 @@ class PostgresLibrary(StoredCollection):
     def __init__(self, store: PostgresStore, embedder: RecordedEmbedder, writer: PostgresWriter, folder: Path) -> None:
 
         def open_filters() -> FilterIndex:
+            """Return the index of the database's metadata for filters."""
             return FilterIndex(PostgresValues(store))
 
         super().__init__(store, embedder, writer, open_filters, folder, store.address.database)
