@@ -20,7 +20,9 @@ ENDS = "-starts"
 
 
 def open_array(folder: Path, name: str) -> np.ndarray:
-    """Return the array in a file, mapped if it is large, but not as `memmap`, whose slices take ten times as long.
+    """Return the array in the file `name`.npy, memory-mapped if it is large.
+
+    The result is never a `memmap`, whose slices take ten times as long, but a plain array.
 
     Raises:
         LibraryCorrupt: The file cannot be read.
@@ -31,14 +33,14 @@ def open_array(folder: Path, name: str) -> np.ndarray:
     try:
         mode: Literal["r"] | None = "r" if path.stat().st_size >= MAPPED_FROM else None
         # Pickled objects could run code when a foreign index is opened.
-        found: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False).view(np.ndarray)
+        values: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False).view(np.ndarray)
     except (OSError, ValueError, EOFError) as error:
         raise unreadable(f"The index file {path} cannot be read", error) from error
-    return found
+    return values
 
 
 def array_type(values: array[int] | bytes | bytearray) -> str:
-    """Return the NumPy type, e.g. `<i8`, that fits a Python array or bytes."""
+    """Return the NumPy type code of a Python array's values, such as "q" for int64; "B" (uint8) for bytes."""
     return values.typecode if isinstance(values, array) else "B"
 
 
@@ -50,7 +52,7 @@ def write_array(folder: Path, name: str, values: array[int] | bytes | bytearray)
 
 
 def write_blocks(path: Path, dtype: str, length: int, blocks: Iterable[np.ndarray]) -> None:
-    """Write an array (length,) block by block, so that it need not be in memory."""
+    """Write an array (length,) of type `dtype` block by block, so that it need not be in memory as a whole."""
     import numpy as np
 
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
@@ -74,24 +76,24 @@ class StringArray:
     def __init__(self, folder: Path, name: str) -> None:
         self._starts = open_array(folder, name + ENDS)
         # Slicing a NumPy array takes ten times as long as slicing a view of its memory.
-        self._text, self._places = memoryview(open_array(folder, name).data), memoryview(self._starts.data)
+        self._text, self._offsets = memoryview(open_array(folder, name).data), memoryview(self._starts.data)
 
     def __len__(self) -> int:
-        return len(self._places) - 1
+        return len(self._offsets) - 1
 
-    def __getitem__(self, number: int) -> str:
+    def __getitem__(self, index: int) -> str:
         # Ids may be paths, in which Python shows bytes that are not UTF-8 as lone surrogates.
-        return self.encoded(number).decode("utf-8", "surrogatepass")
+        return self.encoded(index).decode("utf-8", "surrogatepass")
 
-    def encoded(self, number: int) -> bytes:
-        """Return one string in UTF-8."""
-        return bytes(self._text[self._places[number] : self._places[number + 1]])
+    def encoded(self, index: int) -> bytes:
+        """Return the string at an index, in UTF-8."""
+        return bytes(self._text[self._offsets[index] : self._offsets[index + 1]])
 
-    def stretch(self, first: int, end: int) -> bytes:
-        """Return the strings from `first` up to, not including, `end`, in UTF-8 without separators."""
-        return bytes(self._text[self._places[first] : self._places[end]])
+    def encoded_range(self, first: int, end: int) -> bytes:
+        """Return the strings from index `first` up to, not including, `end`, in UTF-8 without separators."""
+        return bytes(self._text[self._offsets[first] : self._offsets[end]])
 
     def lengths(self) -> np.ndarray:
         """Return the length of each string in bytes, (n,)."""
-        found: np.ndarray = self._starts[1:] - self._starts[:-1]
-        return found
+        lengths: np.ndarray = self._starts[1:] - self._starts[:-1]
+        return lengths

@@ -23,7 +23,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import isqrt
+from math import ceil, isqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
@@ -40,18 +40,19 @@ KINDS: tuple[str, ...] = get_args(IndexKind)
 FLAT_LIMIT = 50_000
 """Vectors up to which an `auto` index is `flat`: 100,000 take 7.7 ms a query (docs/RESULTS.md)."""
 FLAT, COMPRESSED = "Flat", "PQ{parts}x4fs,Refine(SQ8)"
-NUMBERS_OF_A_PART = 2
+"""FAISS's factory strings of the kinds `flat` and `compressed`."""
+COMPONENTS_OF_CODE = 2
 """Vector components that one code of four bits replaces: see docs/PERFORMANCE.md for its recall."""
 EXPLAINED_VARIANCE = 0.95
 """Least share of the variance that the principal components keep. It was tuned, like the share of clusters and the
 refine factors, on questions of BioASQ's development half."""
-PROBED = 0.25
+PROBED_SHARE = 0.25
 """Share of the clusters that a search examines."""
 CLUSTER_POINTS = 39
 """Fewest vectors per cluster that k-means is trained on; with fewer, FAISS warns."""
 LEAST_CLUSTERS = 16
 """Fewer clusters than this save nothing over a flat index; a guess."""
-LEAST_COMPRESSED = 16
+LEAST_COMPRESSED_VECTORS = 16
 """Fewer vectors than a sub-quantizer has codes are compared one by one."""
 BUILDING_THREADS = min(2, os.cpu_count() or 1)
 """Threads of FAISS while an index is built or extended."""
@@ -73,10 +74,11 @@ only replaced."""
 # Loading FAISS with too little address space does not raise: it kills the process.
 LOADING_MEGABYTES = 500
 """Megabytes of address space that loading FAISS takes: with 450 free it killed the process in a test."""
+LOADED_RESERVE_MEGABYTES = 50
+"""Megabytes that must be free for the index if FAISS is loaded already; a guess."""
 
-_BLOCK = 16
+COMPONENTS_BLOCK = 16
 """Dimensions that FAISS's scalar quantizers compare at once."""
-
 
 ADDED_AT_ONCE = 20_000
 """Vectors that are held in memory beside the index while it is built; a guess."""
@@ -109,9 +111,9 @@ class DenseKind:
     note: str = ""
 
 
-def _loading() -> int:
-    """Return the megabytes that loading FAISS takes; few if it is loaded."""
-    return 50 if "faiss" in sys.modules else LOADING_MEGABYTES
+def _loading_megabytes() -> int:
+    """Return the megabytes of memory that loading FAISS takes, or a small reserve if it is loaded already."""
+    return LOADED_RESERVE_MEGABYTES if "faiss" in sys.modules else LOADING_MEGABYTES
 
 
 def check_kind(kind: str) -> None:
@@ -127,9 +129,10 @@ def check_kind(kind: str) -> None:
 
 
 def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) -> tuple[Any, DenseKind]:
-    """Return a FAISS index of `vectors` (n, d) float32, searched by inner product, and its kind.
+    """Return a FAISS index that contains `vectors` (n, d) float32 and is searched by inner product, and its kind.
 
-    If there are fewer vectors than PCA or k-means need for training, the index is flat, and the kind's note says so.
+    The kind "auto" becomes "flat" for up to `flat_limit` vectors and "compressed" for more. If there are fewer vectors
+    than the kind needs for its training, the index is flat, and the kind's note says so.
 
     Raises:
         UsageError: The kind is unknown.
@@ -143,60 +146,66 @@ def build_dense(vectors: Vectors, kind: str, *, flat_limit: int = FLAT_LIMIT) ->
     needed = vectors_needed(kind, dimension)
     if count < needed:
         note = f"flat: {kind} is trained on {needed:,} vectors or more, and there are {count:,}"
-        built, found = _factory(faiss, dimension, FLAT), DenseKind(FLAT, note=note)
+        index, dense_kind = _empty_index(faiss, dimension, FLAT), DenseKind(FLAT, note=note)
     elif kind in ("flat", "compressed"):
-        found = DenseKind(FLAT if kind == "flat" else compressed(dimension))
-        built = _factory(faiss, dimension, found.factory)
+        dense_kind = DenseKind(FLAT if kind == "flat" else compressed_factory(dimension))
+        index = _empty_index(faiss, dimension, dense_kind.factory)
         if kind == "compressed":
-            base: Any = faiss.downcast_index(built.base_index)
-            base.pq.cp.min_points_per_centroid = 1  # fewer are no reason for a warning
+            base: Any = faiss.downcast_index(index.base_index)
+            # FAISS must not warn of few vectors for each centre.
+            base.pq.cp.min_points_per_centroid = 1
     else:
-        built, found = _approximate(faiss, vectors, kind)
-    if not built.is_trained:
+        index, dense_kind = _build_approximate(faiss, vectors, kind)
+    if not index.is_trained:
         # k-means with sixteen centres per sub-quantizer is a thousand short loops, whose threads would only wait for
         # each other.
         faiss.omp_set_num_threads(1 if kind == "compressed" else BUILDING_THREADS)
-        built.train(_sample(vectors))
+        index.train(_sample(vectors))
     faiss.omp_set_num_threads(BUILDING_THREADS)
     for start in range(0, count, ADDED_AT_ONCE):
-        built.add(vectors[start : start + ADDED_AT_ONCE])
-    return built, found
+        index.add(vectors[start : start + ADDED_AT_ONCE])
+    return index, dense_kind
 
 
-def compressed(dimension: int) -> str:
-    """Return FAISS's factory string of a compressed index for a dimension; an odd one gets one code per component."""
-    return COMPRESSED.format(parts=dimension // NUMBERS_OF_A_PART if dimension % NUMBERS_OF_A_PART == 0 else dimension)
+def compressed_factory(dimension: int) -> str:
+    """Return FAISS's factory string of a compressed index for vectors of a dimension.
+
+    A code stands for two components, or for one if the dimension is odd.
+    """
+    is_even = dimension % COMPONENTS_OF_CODE == 0
+    return COMPRESSED.format(parts=dimension // COMPONENTS_OF_CODE if is_even else dimension)
 
 
 def vectors_needed(kind: str, dimension: int) -> int:
-    """Return the fewest vectors on which a kind can be trained."""
+    """Return the fewest vectors on which a kind can be trained; 0 for a flat index."""
     if kind == "compressed":
-        return LEAST_COMPRESSED
-    pca = 2 * dimension if "pca" in kind else 0
-    return max(pca, CLUSTER_POINTS * LEAST_CLUSTERS if "clusters" in kind else 0)
+        return LEAST_COMPRESSED_VECTORS
+    for_components = 2 * dimension if "pca" in kind else 0
+    for_clusters = CLUSTER_POINTS * LEAST_CLUSTERS if "clusters" in kind else 0
+    return max(for_components, for_clusters)
 
 
-def _approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKind]:
-    """Return an untrained index of principal components, of clusters, or of both."""
+def _build_approximate(faiss: Any, vectors: Vectors, kind: str) -> tuple[Any, DenseKind]:
+    """Return an untrained index of principal components, of clusters, or of both, and its kind."""
     count, dimension = vectors.shape
     settings: dict[str, Any] = {}
-    coarse = ""
+    clustering = ""
     if "clusters" in kind:
-        # 4·√n is the least that FAISS's guidelines name for an inverted file.
+        # 4·√n clusters are the fewest that FAISS's guidelines name for an inverted file.
         settings["clusters"] = min(isqrt(16 * count), count // CLUSTER_POINTS)
-        settings["probed"] = max(1, round(PROBED * settings["clusters"]))
-        coarse = f"IVF{settings['clusters']},"
+        settings["probed"] = max(1, round(PROBED_SHARE * settings["clusters"]))
+        clustering = f"IVF{settings['clusters']},"
     if "pca" not in kind:
-        built = _factory(faiss, dimension, f"{coarse}SQfp16")
-        built.nprobe = settings["probed"]
-        return built, DenseKind(f"{coarse}SQfp16", settings)
+        index = _empty_index(faiss, dimension, f"{clustering}SQfp16")
+        index.nprobe = settings["probed"]
+        return index, DenseKind(f"{clustering}SQfp16", settings)
     rotation, explained = principal_components(_sample(vectors, COMPONENTS_SAMPLE))
     settings |= {"dimensions": len(rotation), "explained_variance": round(explained, 4)}
-    inner = _factory(faiss, len(rotation), f"{coarse}SQ8")
-    if coarse:
+    inner = _empty_index(faiss, len(rotation), f"{clustering}SQ8")
+    if clustering:
         inner.nprobe = settings["probed"]
-    built = faiss.IndexRefine(_projected(faiss, rotation, inner), _factory(faiss, dimension, "SQfp16"))
-    return built, DenseKind(f"PCA{len(rotation)},{coarse}SQ8,Refine(SQfp16)", settings)
+    index = faiss.IndexRefine(_with_rotation(faiss, rotation, inner), _empty_index(faiss, dimension, "SQfp16"))
+    return index, DenseKind(f"PCA{len(rotation)},{clustering}SQ8,Refine(SQfp16)", settings)
 
 
 def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE) -> tuple[np.ndarray, float]:
@@ -207,32 +216,33 @@ def principal_components(vectors: np.ndarray, share: float = EXPLAINED_VARIANCE)
     import numpy as np
 
     variances, axes = np.linalg.eigh(np.cov(vectors, rowvar=False, dtype=np.float64))
-    # Rounding makes the smallest variances slightly negative.
-    kept = np.cumsum(variances[::-1].clip(min=0))
+    # `eigh` returns the smallest variances first. Rounding makes some of them slightly negative.
+    cumulative = np.cumsum(variances[::-1].clip(min=0))
     # Equal vectors have no variance, and still need a component.
-    total = kept[-1] or 1.0
-    least = int(np.searchsorted(kept, share * total)) + 1
-    count = min(len(kept), -(-least // _BLOCK) * _BLOCK)
-    return np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32), float(kept[count - 1] / total)
+    total = cumulative[-1] or 1.0
+    least = int(np.searchsorted(cumulative, share * total)) + 1
+    count = min(len(cumulative), ceil(least / COMPONENTS_BLOCK) * COMPONENTS_BLOCK)
+    components = np.ascontiguousarray(axes[:, ::-1][:, :count].T, dtype=np.float32)
+    return components, float(cumulative[count - 1] / total)
 
 
-def _projected(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
-    """Return an index that rotates its input without shifting it, and owns its parts."""
+def _with_rotation(faiss: Any, rotation: np.ndarray, inner: Any) -> Any:
+    """Return an index that multiplies its input with `rotation` (m, d), without a shift, and passes it to `inner`."""
     transform = faiss.LinearTransform(rotation.shape[1], rotation.shape[0], False)
     faiss.copy_array_to_vector(rotation.ravel(), transform.A)
     transform.is_trained = True
     return faiss.IndexPreTransform(transform, inner)
 
 
-def _factory(faiss: Any, dimension: int, description: str) -> Any:
+def _empty_index(faiss: Any, dimension: int, description: str) -> Any:
     """Return an empty FAISS index for inner products, from FAISS's description of its kind."""
     return faiss.index_factory(dimension, description, faiss.METRIC_INNER_PRODUCT)
 
 
 def _sample(vectors: Vectors, most: int = TRAINING_SAMPLE) -> np.ndarray:
-    """Return every n-th vector, at most `most`, to train an index."""
+    """Return at most `most` vectors at equal distances, to train an index."""
     # Not the first ones, which are all of the documents that were added first.
-    return vectors[:: -(-vectors.shape[0] // most)]
+    return vectors[:: ceil(vectors.shape[0] / most)]
 
 
 def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_limit: int = FLAT_LIMIT) -> DenseKind:
@@ -242,29 +252,29 @@ def write_dense(path: Path, vectors: Vectors, *, kind: IndexKind = "auto", flat_
         UsageError: The kind is unknown.
     """
     count, dimension = vectors.shape
-    trained_on = min(count, TRAINING_SAMPLE)
-    need_memory(_loading() + 4 * dimension * (count + trained_on) // 2**20, "to build the index")
+    sample_count = min(count, TRAINING_SAMPLE)
+    need_memory(_loading_megabytes() + 4 * dimension * (count + sample_count) // 2**20, "to build the index")
     import faiss
 
-    index, found = build_dense(vectors, kind, flat_limit=flat_limit)
+    index, dense_kind = build_dense(vectors, kind, flat_limit=flat_limit)
     faiss.write_index(index, str(path))
-    return found
+    return dense_kind
 
 
-def grow_dense(before: Path, path: Path, vectors: Vectors, start: int) -> None:
-    """Copy the index at `before` to `path`, and append the vectors from position `start` on."""
-    need_memory(_loading() + before.stat().st_size // 2**20, "to add to the index")
+def grow_dense(previous_path: Path, path: Path, vectors: Vectors, start: int) -> None:
+    """Write the index at `previous_path` to `path`, with the vectors from position `start` on appended."""
+    need_memory(_loading_megabytes() + previous_path.stat().st_size // 2**20, "to add to the index")
     import faiss
 
     faiss.omp_set_num_threads(BUILDING_THREADS)
-    index = faiss.read_index(str(before))
-    for place in range(start, vectors.shape[0], ADDED_AT_ONCE):
-        index.add(vectors[place : place + ADDED_AT_ONCE])
+    index = faiss.read_index(str(previous_path))
+    for batch_start in range(start, vectors.shape[0], ADDED_AT_ONCE):
+        index.add(vectors[batch_start : batch_start + ADDED_AT_ONCE])
     faiss.write_index(index, str(path))
 
 
 class DenseIndex:
-    """A dense index that is read from `path`.
+    """A dense index that is read from the file `path`, memory-mapped if it is large.
 
     Raises:
         LibraryCorrupt: The file cannot be read.
@@ -272,7 +282,7 @@ class DenseIndex:
 
     def __init__(self, path: Path) -> None:
         size = path.stat().st_size if path.is_file() else 0
-        need_memory(_loading() + size // 2**20, "to open the index")
+        need_memory(_loading_megabytes() + size // 2**20, "to open the index")
         import faiss
 
         try:
@@ -302,18 +312,18 @@ class DenseIndex:
         return isinstance(self._stored, faiss.IndexFlat)
 
     def vectors(self, positions: np.ndarray) -> np.ndarray:
-        """Return vectors (m, d) float32 at positions (m,), unchanged; only for an index that `is_exact`."""
-        found: np.ndarray = self._matrix[positions]
-        return found
+        """Return the vectors (m, d) float32 at positions (m,), unchanged; only for an index that `is_exact`."""
+        vectors: np.ndarray = self._matrix[positions]
+        return vectors
 
     @cached_property
     def _matrix(self) -> np.ndarray:
-        """Return all vectors (n, d) of an index that `is_exact`, as stored by FAISS: copying some takes longer."""
+        """All vectors (n, d) of an index that `is_exact`: a view of FAISS's own memory, as copies would take longer."""
         import faiss
 
         flat: Any = self._stored
-        found: np.ndarray = faiss.rev_swig_ptr(flat.get_xb(), len(self) * flat.d).reshape(-1, flat.d)
-        return found
+        matrix: np.ndarray = faiss.rev_swig_ptr(flat.get_xb(), len(self) * flat.d).reshape(-1, flat.d)
+        return matrix
 
     def search(self, vector: np.ndarray, n: int, *, among: np.ndarray | None = None) -> list[tuple[int, float]]:
         """Return `(position, inner product)` of the `n` nearest vectors, with the arguments of `ranked`."""
@@ -334,23 +344,23 @@ class DenseIndex:
         if n == 0:
             return ScoredRanking.of([])
         faiss.omp_set_num_threads(1)
-        index, parameters = (self._index, None) if among is None else (self._stored, self._only(among))
+        index, parameters = (self._index, None) if among is None else (self._stored, self._select_positions(among))
         scores, positions = index.search(vector.reshape(1, -1), n, params=parameters)
-        # FAISS fills up with -1 where it has fewer candidates than were requested.
+        # The only query's results are in row 0. FAISS fills up with -1 if it has fewer candidates than requested.
         is_found = positions[0] >= 0
         if not is_found.all():
             return ScoredRanking.sorted(positions[0][is_found], scores[0][is_found].astype(np.float64))
         return ScoredRanking.sorted(positions[0], scores[0].astype(np.float64))
 
-    def _only(self, positions: np.ndarray) -> Any:
-        """Return FAISS search parameters that exclude all other positions."""
+    def _select_positions(self, positions: np.ndarray) -> Any:
+        """Return FAISS search parameters by which only vectors at these positions are found, in all clusters."""
         import faiss
         import numpy as np
 
-        untyped: Any = faiss
-        chosen = np.zeros(len(self), dtype=bool)
-        chosen[positions] = True
-        selector = untyped.IDSelectorBitmap(np.packbits(chosen, bitorder="little"))
+        untyped: Any = faiss  # its stubs lack these classes
+        is_selected = np.zeros(len(self), dtype=bool)
+        is_selected[positions] = True
+        selector = untyped.IDSelectorBitmap(np.packbits(is_selected, bitorder="little"))
         if isinstance(self._stored, faiss.IndexIVF):
             return untyped.SearchParametersIVF(sel=selector, nprobe=self._stored.nlist)
         return untyped.SearchParameters(sel=selector)

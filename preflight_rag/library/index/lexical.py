@@ -41,7 +41,7 @@ WRITER_BYTES = 64_000_000
 """Memory of tantivy's writer, which requires at least 15 MB; a guess."""
 WRITING_MEGABYTES = 600
 """Megabytes of address space that the writer and its threads take: with less it killed the process in a test."""
-_TOKEN = re.compile(r"[^\W_]+")
+_WORD = re.compile(r"[^\W_]+")
 
 
 def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
@@ -49,21 +49,21 @@ def write_lexical(folder: Path, passages: Iterable[tuple[int, str, str]]) -> int
     need_memory(WRITING_MEGABYTES, "to build the index")
     import tantivy
 
-    return _added(tantivy.Index(_schema(), path=str(folder)), passages)
+    return _add_passages(tantivy.Index(_schema(), path=str(folder)), passages)
 
 
-def grow_lexical(before: Path, folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
-    """Copy the index in `before` to the empty `folder`, add `(row, title, text)`, and return the number added."""
+def grow_lexical(previous: Path, folder: Path, passages: Iterable[tuple[int, str, str]]) -> int:
+    """Copy the index in `previous` to the empty `folder`, add `(row, title, text)`, and return the number added."""
     need_memory(WRITING_MEGABYTES, "to add to the index")
     import tantivy
 
-    for path in before.iterdir():
+    for path in previous.iterdir():
         if path.suffix != ".lock":
             shutil.copyfile(path, folder / path.name)
-    return _added(tantivy.Index.open(str(folder)), passages)
+    return _add_passages(tantivy.Index.open(str(folder)), passages)
 
 
-def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> int:
+def _add_passages(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> int:
     """Add passages to an index, commit them, and return their number."""
     import tantivy
 
@@ -82,7 +82,7 @@ def _added(index: tantivy.Index, passages: Iterable[tuple[int, str, str]]) -> in
 
 
 def whole_text(title: str, text: str) -> str:
-    """Return the text from which words are counted: title and text, without repeating a title that begins the text."""
+    """Return the text that is indexed: title and text, or only the text if it begins with the title."""
     return without_note_marks(text if text.startswith(title) else f"{title} {text}")
 
 
@@ -98,7 +98,7 @@ class LexicalIndex:
         self._folder = folder
         with _translated_errors(folder):
             try:
-                index = _open(folder, self._analyser)
+                index = _open_index(folder, self._analyser)
             except ValueError:
                 if os.access(folder, os.W_OK):
                     raise
@@ -108,9 +108,9 @@ class LexicalIndex:
                 shutil.copytree(folder, copy, dirs_exist_ok=True, copy_function=shutil.copyfile)
                 # `copytree` has given it the read-only folder's mode.
                 Path(copy).chmod(0o700)
-                index = _open(Path(copy), self._analyser)
+                index = _open_index(Path(copy), self._analyser)
             self._searcher = index.searcher()
-            fields = _fields(folder)
+            fields = _recorded_fields(folder)
             self._has_positions = fields[FIELD]["indexing"]["record"] == "position"
             self._has_row_terms = bool(fields[ROW]["indexed"])
             self._has_row_column = bool(fields[ROW]["fast"])
@@ -155,26 +155,28 @@ class LexicalIndex:
             return self._rows(self._searcher.search(disjunction, n, count=False).hits)
 
     def _search_among(self, query: tantivy.Query, n: int, among: np.ndarray) -> ScoredRanking:
-        """Return the best `n` of the rows `among`.
+        """Return the rows and scores of the `n` best passages among some rows.
 
-        A few rows become part of the query; with many, the ranking is read until it contains enough of them, as it
-        always is in an index that an older version built.
+        A few rows become part of the query. With many, or in an index of an older version, the whole ranking is read
+        deeper and deeper until it contains enough of them.
         """
         import numpy as np
         from tantivy import Occur, Query
 
-        if self._has_row_terms and len(among) ** 2 < 2 * n * len(self):
+        # The first way costs about `len(among)`, the second about the depth of `n * len(self) / len(among)`.
+        are_few = len(among) ** 2 < 2 * n * len(self)
+        if self._has_row_terms and are_few:
             # A score of 0 for the choice of rows leaves BM25 as it is.
-            chosen = Query.const_score_query(Query.term_set_query(self._schema, ROW, among.tolist()), 0.0)
-            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, chosen)])
+            has_row = Query.const_score_query(Query.term_set_query(self._schema, ROW, among.tolist()), 0.0)
+            query = Query.boolean_query([(Occur.Must, query), (Occur.Must, has_row)])
             return self._rows(self._searcher.search(query, n, count=False).hits)
         depth = n
         while True:
             depth = min(len(self), 2 * max(depth, n * len(self) // len(among)))
             hits = self._rows(self._searcher.search(query, depth, count=False).hits)
-            fits = np.isin(hits.keys, among)
-            if fits.sum() >= n or len(hits) < depth or depth == len(self):
-                return ScoredRanking(hits.keys[fits], hits.scores[fits]).best(n)
+            is_among = np.isin(hits.keys, among)
+            if is_among.sum() >= n or len(hits) < depth or depth == len(self):
+                return ScoredRanking(hits.keys[is_among], hits.scores[is_among]).best(n)
 
     def match(self, expression: Expression, n: int) -> tuple[list[tuple[int, float]], int]:
         """Return rows and BM25 of the `n` best passages for a Boolean expression, and the number of all that match.
@@ -209,38 +211,52 @@ class LexicalIndex:
         if isinstance(expression, SearchTerm):
             return self._term_query(expression)
         queries = [self._query(part) for part in expression.parts]
-        if expression.operator == "NOT" and queries[0] is None:
-            return None
-        occur = Occur.Should if expression.operator == "OR" else Occur.Must
-        clauses = [
-            (Occur.MustNot if expression.operator == "NOT" and at else occur, query)
-            for at, query in enumerate(queries)
-            if query is not None
-        ]
+        first, others = Occur.Must, Occur.Must
+        if expression.operator == "OR":
+            first, others = Occur.Should, Occur.Should
+        elif expression.operator == "NOT":
+            # "a NOT b" without a would find everything that lacks b.
+            if queries[0] is None:
+                return None
+            others = Occur.MustNot
+        clauses = []
+        for index, query in enumerate(queries):
+            if query is not None:
+                clauses.append((others if index else first, query))
         return Query.boolean_query(clauses) if clauses else None
 
     def _term_query(self, term: SearchTerm) -> tantivy.Query | None:
-        """Return the tantivy query of a word or phrase; None if it has only stop words."""
+        """Return the tantivy query of a word or phrase; None if it has only stop words.
+
+        In an index of an older version, which has no positions, the words of a phrase need not be adjacent.
+        """
         from tantivy import Occur, Query
 
-        places = term_places(self._analyser.analyze, term.text)[:MAX_TERMS]
-        if len(places) > 1 and term.phrase and self._has_positions:
-            return Query.phrase_query(self._schema, FIELD, list(places))
-        clauses = [(Occur.Must, Query.term_query(self._schema, FIELD, word)) for _, word in places]
+        positioned_terms = term_positions(self._analyser.analyze, term.text)[:MAX_TERMS]
+        if len(positioned_terms) > 1 and term.phrase and self._has_positions:
+            return Query.phrase_query(self._schema, FIELD, list(positioned_terms))
+        clauses = [(Occur.Must, Query.term_query(self._schema, FIELD, word)) for _, word in positioned_terms]
         return Query.boolean_query(clauses) if clauses else None
 
 
-def term_places(analyse: Callable[[str], Sequence[str]], text: str) -> list[tuple[int, str]]:
-    """Return `(position, term)` of the terms of a text; a word without a term, such as a stop word, leaves a gap."""
-    analysed = enumerate(map(analyse, _TOKEN.findall(text)))
-    return [(place, terms[0]) for place, terms in analysed if terms]
+def term_positions(analyse: Callable[[str], Sequence[str]], text: str) -> list[tuple[int, str]]:
+    """Return `(position, term)` of the terms of a text, in order.
+
+    A position is the number of the word, from 0. A word without a term, such as a stop word, leaves a gap.
+    """
+    positioned_terms = []
+    for position, word in enumerate(_WORD.findall(text)):
+        if terms := analyse(word):
+            positioned_terms.append((position, terms[0]))
+    return positioned_terms
 
 
 @contextmanager
 def _translated_errors(folder: Path) -> Iterator[None]:
-    """Raise tantivy's errors about damaged files as `LibraryCorrupt`; its panics are not `Exception`s."""
+    """Raise tantivy's errors about damaged files as `LibraryCorrupt`."""
     try:
         yield
+    # Not only `Exception`: tantivy's panics are none.
     except BaseException as error:
         if not isinstance(error, ValueError | OSError | KeyError | TypeError) and not _is_panic(error):
             raise
@@ -253,7 +269,7 @@ def _is_panic(error: BaseException) -> bool:
     return type(error).__name__ == "PanicException"
 
 
-def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
+def _open_index(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
     """Open the Tantivy index of a folder with the package's analyser."""
     import tantivy
 
@@ -262,14 +278,14 @@ def _open(folder: Path, analyser: tantivy.TextAnalyzer) -> tantivy.Index:
     return index
 
 
-def _fields(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return each field's options as the index records them: older versions lack some."""
+def _recorded_fields(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the options of each field, by its name, as the index in a folder records them."""
     fields = json.loads((folder / "meta.json").read_text(encoding="utf-8"))["schema"]
     return {field["name"]: field["options"] for field in fields}
 
 
 def _schema() -> tantivy.Schema:
-    """Return the fields of the lexical index."""
+    """Return the schema of a new index: its fields are the row, and the text with the positions of its words."""
     import tantivy
 
     builder = tantivy.SchemaBuilder()
@@ -280,7 +296,7 @@ def _schema() -> tantivy.Schema:
 
 @lru_cache(maxsize=1)
 def open_analyser() -> tantivy.TextAnalyzer:
-    """Return the analyser that turns texts into terms: the same for passages and queries, in every kind of library."""
+    """Return the analyser that turns texts into terms, for passages and for queries, in every kind of library."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple())

@@ -58,16 +58,25 @@ class PassagePlaces:
         return [(ids[at], documents[owner]) for at, owner in zip(positions.tolist(), owners, strict=True)]
 
     def passages(self, positions: np.ndarray) -> list[UnreadPassage]:
-        """Return the passages at these positions, without the fields that only the database has."""
-        numbers = (values[positions].tolist() for values in (self._tokens, self._starts, self._is_retracted))
-        named = self.names(positions)
+        """Return the passages at these positions, without the fields that only the database has.
+
+        Their positions are cached for `cached_positions`.
+        """
+        names = self.names(positions)
         # A new dict in place of a cleared one, which another thread may be reading.
         if len(self._position_by_id) > REMEMBERED:
             self._position_by_id = {}
-        self._position_by_id.update(zip([id for id, _ in named], positions.tolist(), strict=True))
+        self._position_by_id.update(zip([id for id, _ in names], positions.tolist(), strict=True))
+        fields = zip(
+            names,
+            self._tokens[positions].tolist(),
+            self._starts[positions].tolist(),
+            self._is_retracted[positions].tolist(),
+            strict=True,
+        )
         return [
-            UnreadPassage(id=id, document_id=document, tokens=tokens, start=start, retracted=bool(retracted))
-            for (id, document), tokens, start, retracted in zip(named, *numbers, strict=True)
+            UnreadPassage(id=id, document_id=document_id, tokens=tokens, start=start, retracted=bool(retracted))
+            for (id, document_id), tokens, start, retracted in fields
         ]
 
     def documents(self, positions: np.ndarray) -> list[str]:
@@ -76,14 +85,14 @@ class PassagePlaces:
 
     def retracted(self, positions: np.ndarray) -> np.ndarray:
         """Return, as booleans (n,), which passages at these positions are of retracted publications."""
-        found: np.ndarray = self._is_retracted[positions] != 0
-        return found
+        retracted: np.ndarray = self._is_retracted[positions] != 0
+        return retracted
 
     def cached_positions(self, ids: Sequence[str]) -> list[int] | None:
         """Return the positions of passages that recent searches returned; None if one of them is not cached."""
-        known = self._position_by_id
-        found = [known[name] for name in ids if name in known]
-        return found if len(found) == len(ids) else None
+        cache = self._position_by_id
+        positions = [cache[id] for id in ids if id in cache]
+        return positions if len(positions) == len(ids) else None
 
 
 def open_places(folder: Path) -> PassagePlaces | None:
@@ -102,31 +111,32 @@ def write_places(folder: Path, passages: Iterable[Sequence[object]]) -> None:
         folder: The index folder.
         passages: `(row, passage id, document id, title, tokens, start)` of each, ordered by row.
     """
-    for name, values in _arrays(passages).items():
+    for name, values in _arrays_by_file(passages).items():
         write_array(folder, name, values)
 
 
-def grow_places(before: Path, folder: Path, passages: Iterable[Sequence[object]]) -> None:
-    """Copy the files in `before` to the empty `folder`, with the data of more passages appended."""
+def grow_places(previous: Path, folder: Path, passages: Iterable[Sequence[object]]) -> None:
+    """Copy the files in `previous` to the empty `folder`, with the data of more passages appended."""
     import numpy as np
 
-    added = _arrays(passages)
-    documents = len(open_array(before, DOCUMENTS + ENDS)) - 1
+    added = _arrays_by_file(passages)
+    document_count = len(open_array(previous, DOCUMENTS + ENDS)) - 1
     for name, values in added.items():
-        old, new = open_array(before, name), np.frombuffer(values, dtype=array_type(values))
+        old, new = open_array(previous, name), np.frombuffer(values, dtype=array_type(values))
+        # New offsets and document numbers count from 0, and are shifted to follow the old ones.
         if name.endswith(ENDS):
             new = new[1:] + old[-1]
         elif name == DOCUMENT_OF:
-            new = new + np.uint32(documents)
+            new = new + np.uint32(document_count)
         np.save(folder / f"{name}.npy", np.concatenate([old, new]))
 
 
-def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | bytearray]:
-    """Return the content of each file by its name."""
+def _arrays_by_file(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | bytearray]:
+    """Return the content of each file, by its name without the extension, for passages as `write_places` takes them."""
     strings = {IDS: bytearray(), DOCUMENTS: bytearray()}
     ends = {name: array("q", [0]) for name in strings}
     document_of, tokens, starts, retracted = array("I"), array("q"), array("q"), array("B")
-    current: object = None
+    last_document: object = None
 
     def append(name: str, text: object) -> None:
         """Append a text to the content of a file."""
@@ -135,12 +145,13 @@ def _arrays(passages: Iterable[Sequence[object]]) -> dict[str, array[int] | byte
 
     for _, id, document, title, count, start in passages:
         append(IDS, id)
-        if document != current:
+        if document != last_document:
             append(DOCUMENTS, document)
-            current = document
+            last_document = document
+        # `ends` begins with 0, so the last of n documents, whose number is n - 1, is at index n.
         document_of.append(len(ends[DOCUMENTS]) - 2)
         tokens.append(int(str(count)))
         starts.append(int(str(start)))
         retracted.append(is_retracted(str(title)))
     numbers = {DOCUMENT_OF: document_of, TOKENS: tokens, STARTS: starts, IS_RETRACTED: retracted}
-    return {**strings, **{name + ENDS: places for name, places in ends.items()}, **numbers}
+    return {**strings, **{name + ENDS: offsets for name, offsets in ends.items()}, **numbers}

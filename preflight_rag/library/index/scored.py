@@ -24,14 +24,14 @@ class ScoredRanking:
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[int, float]]) -> ScoredRanking:
-        """Return a ranking of `(key, score)` pairs that are sorted best first."""
+        """Return the ranking of `(key, score)` pairs, which must be sorted best first."""
         import numpy as np
 
         return cls(np.array([key for key, _ in pairs], np.int64), np.array([score for _, score in pairs], np.float64))
 
     @classmethod
     def sorted(cls, keys: np.ndarray, scores: np.ndarray) -> ScoredRanking:
-        """Return a ranking of keys in any order, sorted by score; ties by key."""
+        """Return the ranking of keys, given in any order, by their scores, highest first; ties by key."""
         import numpy as np
 
         # The last key of `lexsort` decides first.
@@ -42,7 +42,7 @@ class ScoredRanking:
         return len(self.keys)
 
     def best(self, n: int) -> ScoredRanking:
-        """Return the first `n` entries."""
+        """Return the ranking of the first `n` entries."""
         return ScoredRanking(self.keys[:n], self.scores[:n])
 
     def pairs(self) -> list[tuple[int, float]]:

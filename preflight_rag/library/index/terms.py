@@ -3,8 +3,8 @@
 The second stage compares a hundred passages with a question by their terms. Splitting and stemming them would take
 most of a search's time, so they are looked up here. The files are NumPy arrays without pickled objects:
 
-- `vocabulary`, `vocabulary-starts`: the distinct terms in UTF-8, sorted, one after the other; a term's place among them
-  is its number.
+- `vocabulary`, `vocabulary-starts`: the distinct terms in UTF-8, sorted, one after the other; the number of a term is
+  its position among them.
 - `text`, `text-starts`: the numbers of every passage's `passage_terms`, one passage after the other, in the order of
   the index's rows; `title`, `title-starts`: those of its title.
 - `words`, `words-starts`: the numbers of what `words` returns for title and text, by which BM25 compares a few
@@ -37,13 +37,15 @@ if TYPE_CHECKING:
 FOLDER = "terms"
 ANALYSER = "analyser.json"
 VOCABULARY, TEXT, TITLE, WORDS, IS_SAME = "vocabulary", "text", "title", "words", "is-same"
-MADE_OF = "made-of"
+CHECKSUMS = "made-of"
 
-BLOCK = 1 << 20
+NUMBERS_AT_ONCE = 1 << 20
 """Numbers written at once; a guess."""
 REMEMBERED = 10_000
 """Terms whose numbers are cached: a question's terms are looked up three times. A guess."""
-_PROBE = """Running runners ran easily; generously generalised organisations' studies (IL-6, IL6, COVID-19, TNF-α, U.S.)
+# Lines in which words of many kinds occur, so that nearly every change of the analyser changes their terms.
+_SAMPLE_LINES = """\
+Running runners ran easily; generously generalised organisations' studies (IL-6, IL6, COVID-19, TNF-α, U.S.)
 1,234.5 mg of β-blockers don't relate to the U.K.'s hopping, hoped, hopeful, skies, dying, exceed, proceeding, news,
 inning, outings, early, only, singly, bias, atlas, cosmos, andes, café naïve 東京都 μg/ml µmol re-entry state-of-the-art
 relational conditional rationally valency hesitancy digitizer conformably radically differently vileness analogously
@@ -56,23 +58,20 @@ class TermIndex:
     """The terms of one index generation's passages; large files are memory-mapped, so opening reads little of them.
 
     Args:
-        folder: What `write_terms` wrote.
+        folder: The folder into which `write_terms` wrote its files.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
     """
 
     def __init__(self, folder: Path) -> None:
-        names = (TEXT, TITLE, WORDS)
-        names_of_arrays = {}
-        for name in (*names, *(each + ENDS for each in names)):
-            names_of_arrays[name] = open_array(folder, name)
-        self._arrays = names_of_arrays
-        self._arrays |= {name: open_array(folder, name) for name in (IS_SAME, MADE_OF)}
-        self._is_same, self.made_of = self._arrays[IS_SAME], self._arrays[MADE_OF]
+        self._arrays: dict[str, np.ndarray] = {}
+        for name in (TEXT, TITLE, WORDS, TEXT + ENDS, TITLE + ENDS, WORDS + ENDS, IS_SAME, CHECKSUMS):
+            self._arrays[name] = open_array(folder, name)
+        self._is_same, self.checksums = self._arrays[IS_SAME], self._arrays[CHECKSUMS]
         self.vocabulary = StringArray(folder, VOCABULARY)
-        self._numbers: dict[str, int] = {}
-        self._scratch: list[np.ndarray] = []
+        self._number_by_term: dict[str, int] = {}
+        self._unused_scratch: list[np.ndarray] = []
 
     def __len__(self) -> int:
         return len(self._arrays[TEXT + ENDS]) - 1
@@ -84,38 +83,38 @@ class TermIndex:
     def numbers(self, terms: Sequence[str]) -> list[int]:
         """Return the number of each term; -1 for a term that no passage has."""
         # A new dict in place of a cleared one, which another thread may be reading.
-        if len(self._numbers) > REMEMBERED:
-            self._numbers = {}
-        known = self._numbers
+        if len(self._number_by_term) > REMEMBERED:
+            self._number_by_term = {}
+        cache = self._number_by_term
         for term in terms:
-            if term not in known:
-                known[term] = self._number(term)
-        return [known[term] for term in terms]
+            if term not in cache:
+                cache[term] = self._number(term)
+        return [cache[term] for term in terms]
 
     def _number(self, term: str) -> int:
         """Return the number of a term; -1 if the index does not contain it."""
-        place, is_there = self.place(term.encode("utf-8", "surrogatepass"))
-        return place if is_there else -1
+        number, is_there = self.find(term.encode("utf-8", "surrogatepass"))
+        return number if is_there else -1
 
-    def place(self, term: bytes) -> tuple[int, bool]:
-        """Return the position of a UTF-8 term in sorted order, and whether it is there; if not, where it would be."""
+    def find(self, term: bytes) -> tuple[int, bool]:
+        """Return the number of a term in UTF-8, and whether the index has it; if not, the number that it would get."""
         size = len(self.vocabulary)
-        place = bisect_left(range(size), term, key=self.vocabulary.encoded)
-        return place, place < size and self.vocabulary.encoded(place) == term
+        number = bisect_left(range(size), term, key=self.vocabulary.encoded)
+        return number, number < size and self.vocabulary.encoded(number) == term
 
     def text(self, position: int) -> np.ndarray:
         """Return the term numbers of the passage at a position of the index."""
-        return self._stretch(TEXT, position)
+        return self._slice(TEXT, position)
 
     def title(self, position: int) -> np.ndarray:
         """Return the term numbers of the title of the passage at a position."""
-        return self._stretch(TITLE, position)
+        return self._slice(TITLE, position)
 
     def words(self, position: int) -> np.ndarray:
-        """Return the word numbers of title and text of the passage at a position."""
-        return self._stretch(TEXT if self._is_same[position] else WORDS, position)
+        """Return the word numbers of title and text, with repetitions, of the passage at a position."""
+        return self._slice(TEXT if self._is_same[position] else WORDS, position)
 
-    def _stretch(self, name: str, position: int) -> np.ndarray:
+    def _slice(self, name: str, position: int) -> np.ndarray:
         """Return the slice of an array file that belongs to the passage at a position."""
         begin, end = self._arrays[name + ENDS][position : position + 2]
         return self._arrays[name][begin:end]
@@ -131,19 +130,20 @@ class TermIndex:
 
         try:
             # A list's `pop` is atomic, so two threads never get one array.
-            zeros = self._scratch.pop()
+            zeros = self._unused_scratch.pop()
         except IndexError:
             zeros = np.zeros(len(self.vocabulary))
         yield zeros
-        self._scratch.append(zeros)  # after an error it may contain other values, and is dropped
+        # Not reached after an error in the block: then the array may contain other values than zeros.
+        self._unused_scratch.append(zeros)
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the terms of passages, concatenated (total,) uint32, and each passage's number of terms (n,)."""
-        return _gathered(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
+        return _concatenate_parts(self._arrays[TEXT], self._arrays[TEXT + ENDS], positions)
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the terms of the passages' titles, concatenated, and the number of each title's terms."""
-        return _gathered(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
+        return _concatenate_parts(self._arrays[TITLE], self._arrays[TITLE + ENDS], positions)
 
     def of(self, position: int) -> PassageTerms:
         """Return the terms of the passage at a position of the index."""
@@ -154,22 +154,26 @@ class TermIndex:
         yield from (self.vocabulary[number] for number in range(len(self.vocabulary)))
 
 
-def _gathered(
+def _concatenate_parts(
     values: np.ndarray, starts: np.ndarray, positions: Sequence[int] | np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return parts of an array, concatenated, and their lengths."""
+    """Return parts of an array, concatenated, and their lengths.
+
+    Args:
+        values: The array.
+        starts: For each position, the index at which its part begins; then the index at which the last part ends.
+        positions: The positions of the parts.
+    """
     import numpy as np
 
-    chosen = np.asarray(positions, dtype=np.int64)
-    begins, ends = starts[chosen], starts[chosen + 1]
+    part_indices = np.asarray(positions, dtype=np.int64)
+    begins, ends = starts[part_indices], starts[part_indices + 1]
     parts = [values[begin:end] for begin, end in zip(begins.tolist(), ends.tolist(), strict=True)]
     return np.concatenate(parts) if parts else values[:0], ends - begins
 
 
 def open_terms(folder: Path) -> TermIndex | None:
-    """Return the terms stored in a folder.
-
-    None if another analyser made them, or an older version built the index.
+    """Return the terms stored in a folder; None if another analyser made them, or an older version built the index.
 
     Raises:
         LibraryCorrupt: A file cannot be read.
@@ -185,148 +189,184 @@ def open_terms(folder: Path) -> TermIndex | None:
 
 
 def write_terms(
-    folder: Path, passages: Iterable[tuple[int, str, str]], before: tuple[np.ndarray, TermIndex] | None = None
+    folder: Path, passages: Iterable[tuple[int, str, str]], previous: tuple[np.ndarray, TermIndex] | None = None
 ) -> None:
     """Write the terms of `(row, title, text)` into the empty `folder`.
 
     Args:
         folder: The index folder.
         passages: All passages of the index, ordered by row.
-        before: Rows and terms of the previous index: its passages are not analysed again.
+        previous: Rows and terms of the previous index: its unchanged passages are not analysed again.
     """
     import numpy as np
 
-    known: dict[int, int] = {}
     numbers: dict[str, int] = {}
-    if before is not None:
-        known = {row: position for position, row in enumerate(before[0].tolist())}
-        numbers = {term: number for number, term in enumerate(before[1].terms())}
-    found = _Numbers(numbers)
-    for row, title, text in passages:
-        key = _made_of(title, text)
-        # A row keeps its number when its title changes, so the checksum decides.
-        position = known.get(row)
-        if before is not None and position is not None and before[1].made_of[position] == key:
-            old = before[1].of(position)
-            found.add(key, {TEXT: old.text.tolist(), TITLE: old.title.tolist(), WORDS: old.words.tolist()})
-        else:
-            found.read(key, title, text)
-    del known
-    arrays = {name: np.frombuffer(its, dtype=np.uint32) for name, its in found.lists.items()}
+    if previous is not None:
+        _, previous_terms = previous
+        numbers = {term: number for number, term in enumerate(previous_terms.terms())}
+    collector = _TermCollector(numbers)
+    _collect_terms(collector, passages, previous)
+    arrays = {name: np.frombuffer(values, dtype=np.uint32) for name, values in collector.lists.items()}
     # Terms that no passage has any more are dropped: a deleted document's words must not remain anywhere.
     is_used = np.zeros(len(numbers), dtype=bool)
-    for every in arrays.values():
-        for block in _blocks(every):
+    for values in arrays.values():
+        for block in _blocks(values):
             is_used[block] = True
-    # By bytes, the order in which `place` searches.
-    kept = sorted((term.encode(), number) for term, number in numbers.items() if is_used[number])
-    renumbered = np.zeros(len(numbers), dtype=np.uint32)
-    renumbered[[number for _, number in kept]] = np.arange(len(kept), dtype=np.uint32)
-    del numbers
-    for name, every in arrays.items():
-        write_blocks(folder / f"{name}.npy", "<u4", len(every), (renumbered[block] for block in _blocks(every)))
-        write_array(folder, name + ENDS, found.starts[name])
-    lengths = np.cumsum([0, *(len(term) for term, _ in kept)], dtype=np.int64)
-    write_array(folder, VOCABULARY, b"".join(term for term, _ in kept))
-    np.save(folder / f"{VOCABULARY}{ENDS}.npy", lengths)
-    write_array(folder, IS_SAME, found.is_same)
-    write_array(folder, MADE_OF, found.made_of)
+    # By bytes, the order in which `TermIndex.find` searches.
+    used_terms = sorted((term.encode(), number) for term, number in numbers.items() if is_used[number])
+    new_numbers = np.zeros(len(numbers), dtype=np.uint32)
+    new_numbers[[number for _, number in used_terms]] = np.arange(len(used_terms), dtype=np.uint32)
+    for name, values in arrays.items():
+        write_blocks(folder / f"{name}.npy", "<u4", len(values), (new_numbers[block] for block in _blocks(values)))
+        write_array(folder, name + ENDS, collector.starts[name])
+    ends = np.cumsum([0, *(len(term) for term, _ in used_terms)], dtype=np.int64)
+    write_array(folder, VOCABULARY, b"".join(term for term, _ in used_terms))
+    np.save(folder / f"{VOCABULARY}{ENDS}.npy", ends)
+    write_array(folder, IS_SAME, collector.is_same)
+    write_array(folder, CHECKSUMS, collector.checksums)
     (folder / ANALYSER).write_text(json.dumps(analysed_probe()), encoding="utf-8")
 
 
-def grow_terms(before: TermIndex, folder: Path, passages: Iterable[tuple[int, str, str]]) -> None:
-    """Write an index's terms into the empty `folder`, with those of `(row, title, text)` appended.
+def _collect_terms(
+    collector: _TermCollector,
+    passages: Iterable[tuple[int, str, str]],
+    previous: tuple[np.ndarray, TermIndex] | None,
+) -> None:
+    """Collect the terms of `(row, title, text)`; those of unchanged passages are copied from the previous index.
+
+    The collector must have begun with the terms of the previous index under their old numbers.
+    """
+    if previous is None:
+        for _, title, text in passages:
+            collector.analyse(_checksum(title, text), title, text)
+        return
+    previous_rows, previous_terms = previous
+    position_by_row = {row: position for position, row in enumerate(previous_rows.tolist())}
+    for row, title, text in passages:
+        checksum = _checksum(title, text)
+        position = position_by_row.get(row)
+        # A row keeps its number when its title changes, so the checksum decides.
+        if position is not None and previous_terms.checksums[position] == checksum:
+            old = previous_terms.of(position)
+            collector.add(checksum, {TEXT: old.text.tolist(), TITLE: old.title.tolist(), WORDS: old.words.tolist()})
+        else:
+            collector.analyse(checksum, title, text)
+
+
+def grow_terms(previous: TermIndex, folder: Path, passages: Iterable[tuple[int, str, str]]) -> None:
+    """Write the previous index's terms into the empty `folder`, with those of `(row, title, text)` appended.
 
     Old terms are renumbered where new ones sort between them, which needs no reading of texts.
     """
     import numpy as np
 
+    # Numbers of the added passages' terms, in the order in which they occur first.
     numbers: dict[str, int] = {}
-    added = _Numbers(numbers)
+    added = _TermCollector(numbers)
     for _, title, text in passages:
-        added.read(_made_of(title, text), title, text)
-    old_size = len(before.vocabulary)
-    places = {term: before.place(term.encode()) for term in numbers}
-    new = sorted(term.encode() for term, (_, is_there) in places.items() if not is_there)
-    gaps = np.array([before.place(term)[0] for term in new], dtype=np.int64)
-    shifts = np.searchsorted(gaps, np.arange(old_size), side="right")
-    of_old = (np.arange(old_size) + shifts).astype(np.uint32)
-    of_new = {term: int(gap) + rank for rank, (term, gap) in enumerate(zip(new, gaps.tolist(), strict=True))}
-    of_added = np.zeros(len(numbers), dtype=np.uint32)
+        added.analyse(_checksum(title, text), title, text)
+    found = {term: previous.find(term.encode()) for term in numbers}
+    new_terms = sorted(term.encode() for term, (_, is_there) in found.items() if not is_there)
+    # The index of the old term before which each new one is inserted.
+    insertions = np.array([previous.find(term)[0] for term in new_terms], dtype=np.int64)
+    old_count = len(previous.vocabulary)
+    shifts = np.searchsorted(insertions, np.arange(old_count), side="right")
+    number_of_old = (np.arange(old_count) + shifts).astype(np.uint32)
+    number_of_new = {}
+    for rank, (new_term, insertion) in enumerate(zip(new_terms, insertions.tolist(), strict=True)):
+        number_of_new[new_term] = int(insertion) + rank
+    number_of_added = np.zeros(len(numbers), dtype=np.uint32)
     for term, number in numbers.items():
-        place, is_there = places[term]
-        of_added[number] = of_old[place] if is_there else of_new[term.encode()]
+        old_number, is_there = found[term]
+        number_of_added[number] = number_of_old[old_number] if is_there else number_of_new[term.encode()]
     for name in (TEXT, TITLE, WORDS):
-        old, more = before.array(name), np.frombuffer(added.lists[name], dtype=np.uint32)
-        blocks = [*((of_old, block) for block in _blocks(old)), (of_added, more)]
-        write_blocks(folder / f"{name}.npy", "<u4", len(old) + len(more), (to[block] for to, block in blocks))
+        old, more = previous.array(name), np.frombuffer(added.lists[name], dtype=np.uint32)
+        blocks = [*((number_of_old, block) for block in _blocks(old)), (number_of_added, more)]
+        renumbered = (new_numbers[block] for new_numbers, block in blocks)
+        write_blocks(folder / f"{name}.npy", "<u4", len(old) + len(more), renumbered)
         starts = np.frombuffer(added.starts[name], dtype=np.int64)
-        np.save(folder / f"{name}{ENDS}.npy", np.concatenate([before.array(name + ENDS), starts[1:] + len(old)]))
-    _write_merged(folder, before.vocabulary, new, gaps)
-    for name, its in ((IS_SAME, added.is_same), (MADE_OF, added.made_of)):
-        np.save(folder / f"{name}.npy", np.concatenate([before.array(name), np.frombuffer(its, dtype=its.typecode)]))
+        np.save(folder / f"{name}{ENDS}.npy", np.concatenate([previous.array(name + ENDS), starts[1:] + len(old)]))
+    _write_merged(folder, previous.vocabulary, new_terms, insertions)
+    for name, values in ((IS_SAME, added.is_same), (CHECKSUMS, added.checksums)):
+        appended = np.frombuffer(values, dtype=values.typecode)
+        np.save(folder / f"{name}.npy", np.concatenate([previous.array(name), appended]))
     (folder / ANALYSER).write_text(json.dumps(analysed_probe()), encoding="utf-8")
 
 
-def _write_merged(folder: Path, before: StringArray, new: Sequence[bytes], gaps: np.ndarray) -> None:
-    """Write a vocabulary merged with new terms: each stands before the old term at the index in `gaps`."""
+def _write_merged(folder: Path, vocabulary: StringArray, new: Sequence[bytes], insertions: np.ndarray) -> None:
+    """Write a vocabulary merged with new terms.
+
+    Args:
+        folder: The new index folder.
+        vocabulary: The old terms.
+        new: The new terms, sorted, in UTF-8.
+        insertions: For each new term, the index of the old term before which it is inserted.
+    """
     import numpy as np
 
-    parts, at = [], 0
-    for term, gap in zip(new, gaps.tolist(), strict=True):
-        parts += [before.stretch(at, gap), term]
-        at = gap
-    parts.append(before.stretch(at, len(before)))
-    lengths = np.insert(before.lengths(), gaps, [len(term) for term in new])
+    parts, copied = [], 0
+    for term, insertion in zip(new, insertions.tolist(), strict=True):
+        parts += [vocabulary.encoded_range(copied, insertion), term]
+        copied = insertion
+    parts.append(vocabulary.encoded_range(copied, len(vocabulary)))
+    lengths = np.insert(vocabulary.lengths(), insertions, [len(term) for term in new])
     write_array(folder, VOCABULARY, b"".join(parts))
     np.save(folder / f"{VOCABULARY}{ENDS}.npy", np.concatenate([[0], lengths.cumsum()]).astype(np.int64))
 
 
-class _Numbers:
-    """Collects passages' terms as numbers.
+class _TermCollector:
+    """Collects the terms of passages as numbers, for the files of an index.
 
     Args:
-        numbers: The number of each term; a new term gets the next number.
+        numbers: The number of each known term; a new term gets the next number.
+
+    Attributes:
+        lists: For `TEXT`, `TITLE` and `WORDS`, the numbers of all passages, one passage after the other.
+        starts: For each of these, the index at which each passage begins, then the length.
+        is_same: For each passage, 1 if the numbers of `WORDS` equal those of `TEXT`, and are not stored; else 0.
+        checksums: The checksum of each passage.
     """
 
     def __init__(self, numbers: dict[str, int]) -> None:
         self._numbers = numbers
         self.lists = {name: array("I") for name in (TEXT, TITLE, WORDS)}
         self.starts = {name: array("q", [0]) for name in self.lists}
-        self.is_same, self.made_of = array("B"), array("Q")
+        self.is_same, self.checksums = array("B"), array("Q")
 
-    def read(self, key: int, title: str, text: str) -> None:
-        """Collect the terms of a passage as numbers."""
-        read = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
+    def analyse(self, checksum: int, title: str, text: str) -> None:
+        """Add the terms of a passage, computed from its title and text."""
+        terms = {TEXT: passage_terms(title, text), TITLE: words_by_token(title), WORDS: words(f"{title} {text}")}
         numbers = self._numbers
-        numbers_of_terms = {}
-        for name in read:
-            numbers_of_terms[name] = [numbers.setdefault(term, len(numbers)) for term in read[name]]
-        self.add(key, numbers_of_terms)
+        lists = {}
+        for name in terms:
+            lists[name] = [numbers.setdefault(term, len(numbers)) for term in terms[name]]
+        self.add(checksum, lists)
 
-    def add(self, key: int, lists: dict[str, list[int]]) -> None:
-        """Add a passage's terms, given as numbers."""
-        self.is_same.append(lists[WORDS] == lists[TEXT])
-        for name, its in lists.items():
-            self.lists[name].extend([] if name == WORDS and self.is_same[-1] else its)
+    def add(self, checksum: int, lists: dict[str, list[int]]) -> None:
+        """Add the terms of a passage, given as numbers for `TEXT`, `TITLE` and `WORDS`."""
+        is_same = lists[WORDS] == lists[TEXT]
+        self.is_same.append(is_same)
+        for name, numbers in lists.items():
+            if not (name == WORDS and is_same):
+                self.lists[name].extend(numbers)
             self.starts[name].append(len(self.lists[name]))
-        self.made_of.append(key)
+        self.checksums.append(checksum)
 
 
 def _blocks(numbers: np.ndarray) -> Iterator[np.ndarray]:
     """Yield an array in blocks, so that processing it does not need its memory a second time."""
-    for start in range(0, len(numbers), BLOCK):
-        yield numbers[start : start + BLOCK]
+    for start in range(0, len(numbers), NUMBERS_AT_ONCE):
+        yield numbers[start : start + NUMBERS_AT_ONCE]
 
 
-def _made_of(title: str, text: str) -> int:
-    """Return a checksum of a passage's title and text."""
-    found = blake2b(title.encode("utf-8", "surrogatepass"), digest_size=8)
-    found.update(b"\0" + text.encode("utf-8", "surrogatepass"))
-    return int.from_bytes(found.digest(), "little")
+def _checksum(title: str, text: str) -> int:
+    """Return a checksum of a passage's title and text, a number of 64 bits."""
+    checksum = blake2b(title.encode("utf-8", "surrogatepass"), digest_size=8)
+    checksum.update(b"\0" + text.encode("utf-8", "surrogatepass"))
+    return int.from_bytes(checksum.digest(), "little")
 
 
 @lru_cache(maxsize=1)
 def analysed_probe() -> list[str]:
-    """Return the terms of a few sample lines, by which it is checked whether an index was built by this analyser."""
-    return [*words_by_token(_PROBE), *words(_PROBE)]
+    """Return the terms of a few sample lines; an index that was built with other terms has another analyser's."""
+    return [*words_by_token(_SAMPLE_LINES), *words(_SAMPLE_LINES)]

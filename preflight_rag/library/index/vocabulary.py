@@ -28,12 +28,12 @@ HEAD, TAIL = 2, 3
 """Number of first, or of last, letters that a word must share with a misspelling to be considered."""
 
 _WORD = re.compile(r"[^\W\d_]+")
-_CHUNK = 500
+_WORDS_AT_ONCE = 500
 """Words in one SQL statement: some builds of SQLite take at most 999 parameters."""
 # A build that fails is thrown away whole, and one that succeeds is flushed by `build_index`.
-_FOR_ONE_WRITER = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+_SQL_WITHOUT_SAFETY = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
 _TABLES = f"""
-{_FOR_ONE_WRITER}
+{_SQL_WITHOUT_SAFETY}
 CREATE TABLE words (
     word TEXT PRIMARY KEY,
     passages INTEGER NOT NULL,
@@ -54,14 +54,15 @@ class WordCount:
 
 
 def letters(text: str) -> list[str]:
-    """Return the words of a text in order, lower-cased, in Unicode's composed form: runs of letters of any script."""
+    """Return the words of a text in order: runs of letters of any script, lower-cased, in Unicode's composed form."""
     return _WORD.findall(unicodedata.normalize("NFC", text).lower())
 
 
 def neighbours(word: str) -> list[str]:
-    """Return all variants of a word with two adjacent letters swapped, or with one left out."""
+    """Return all variants of a word with two adjacent letters swapped, then those with one letter left out."""
     swapped = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1)]
-    return list(dict.fromkeys([*swapped, *(word[:i] + word[i + 1 :] for i in range(len(word)))]))
+    shortened = [word[:i] + word[i + 1 :] for i in range(len(word))]
+    return list(dict.fromkeys(swapped + shortened))
 
 
 def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
@@ -72,7 +73,7 @@ def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript(_TABLES)
         database.execute("BEGIN")
-        database.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _counted(texts))
+        database.executemany("INSERT INTO words VALUES (?, ?, ?, ?, ?)", _word_rows(texts))
         database.execute("COMMIT")
         # After the rows: an index over all of them takes less time than one that grows with each.
         database.execute("CREATE INDEX words_tail ON words (tail, length)")
@@ -80,57 +81,77 @@ def write_vocabulary(path: Path, texts: Iterable[tuple[str, str]]) -> int:
     return int(size)
 
 
-def grow_vocabulary(before: Path, path: Path, texts: Iterable[tuple[str, str]]) -> None:
-    """Write the words at `before` to `path`, with those of `(document id, text)` pairs of new documents added."""
-    shutil.copyfile(before, path)
+def grow_vocabulary(previous: Path, path: Path, texts: Iterable[tuple[str, str]]) -> None:
+    """Copy the file `previous` to `path`, and add the words of `(document id, text)` pairs of new documents."""
+    shutil.copyfile(previous, path)
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
-        database.executescript(_FOR_ONE_WRITER)
+        database.executescript(_SQL_WITHOUT_SAFETY)
         database.execute("BEGIN")
         database.executemany(
             """INSERT INTO words VALUES (?, ?, ?, ?, ?) ON CONFLICT (word) DO UPDATE SET
             passages = passages + excluded.passages, documents = documents + excluded.documents""",
-            _counted(texts),
+            _word_rows(texts),
         )
         database.execute("COMMIT")
 
 
-def _counted(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
-    """Yield the rows of the table of words: each word with its numbers of passages and documents, length and ending."""
-    counts: dict[str, list[int]] = {}
-    # The third number of an entry is the last document that had the word, in place of a set of them for each word.
-    number, current = 0, None
-    for document, text in texts:
-        if document != current:
-            number, current = number + 1, document
+@dataclass(slots=True)
+class _Count:
+    """How often a word occurs while words are counted.
+
+    Attributes:
+        passages: Number of passages with the word.
+        documents: Number of documents with the word.
+        last_document: Number of the last of these documents, which takes less memory than a set of them.
+    """
+
+    passages: int
+    documents: int
+    last_document: int
+
+
+def _word_rows(texts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, int, int, str]]:
+    """Yield the rows of the table `words` for `(document id, text)` pairs, in alphabetical order.
+
+    A row is the word, its numbers of passages and of documents, its length, and its last letters. Words longer than
+    `LONGEST` are left out.
+    """
+    counts: dict[str, _Count] = {}
+    document_number, current_id = 0, None
+    for document_id, text in texts:
+        if document_id != current_id:
+            document_number, current_id = document_number + 1, document_id
         for word in set(letters(text)):
-            entry = counts.get(word)
-            if entry is None:
-                counts[word] = [1, 1, number]
+            count = counts.get(word)
+            if count is None:
+                counts[word] = _Count(1, 1, document_number)
                 continue
-            entry[0] += 1
-            if entry[2] != number:
-                entry[1], entry[2] = entry[1] + 1, number
+            count.passages += 1
+            if count.last_document != document_number:
+                count.documents, count.last_document = count.documents + 1, document_number
     # In the order of the primary key, so that SQLite only appends.
-    for word, (passages, documents, _) in sorted(counts.items()):
+    for word in sorted(counts):
         if len(word) <= LONGEST:
-            yield word, passages, documents, len(word), word[-TAIL:]
+            yield word, counts[word].passages, counts[word].documents, len(word), word[-TAIL:]
 
 
 def texts_by_document(store: Store, after: int = 0) -> Iterator[tuple[str, str]]:
     """Yield `(document id, title and text)` of the passages with rows greater than `after`, in the order of storing."""
     batch: list[tuple[int, str]] = []
 
-    def named() -> Iterator[tuple[str, str]]:
-        names = store.identities([row for row, _ in batch])
+    def with_document_ids() -> Iterator[tuple[str, str]]:
+        """Yield the texts of the batch with the ids of their documents."""
+        identities = store.identities([row for row, _ in batch])
         for row, text in batch:
-            yield names[row][1], text
+            _, document_id = identities[row]
+            yield document_id, text
 
     for row, title, text in store.texts(after):
         batch.append((row, text if text.startswith(title) else f"{title} {text}"))
-        if len(batch) == _CHUNK:
-            yield from named()
+        if len(batch) == _WORDS_AT_ONCE:
+            yield from with_document_ids()
             batch.clear()
-    yield from named()
+    yield from with_document_ids()
 
 
 class Vocabulary:
@@ -150,18 +171,19 @@ class Vocabulary:
         return int(self._rows("SELECT count(*) FROM words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return the counts of those words that the library contains, by the word as given."""
-        wanted: dict[str, list[str]] = {}
+        """Return the counts of those words that the library contains, by the word as given; case is ignored."""
+        spellings: dict[str, list[str]] = {}
         for word in words:
-            wanted.setdefault(unicodedata.normalize("NFC", word).lower(), []).append(word)
-        keys = list(wanted)
-        found: dict[str, WordCount] = {}
-        for start in range(0, len(keys), _CHUNK):
-            chunk = keys[start : start + _CHUNK]
+            spellings.setdefault(unicodedata.normalize("NFC", word).lower(), []).append(word)
+        keys = list(spellings)
+        counts: dict[str, WordCount] = {}
+        for start in range(0, len(keys), _WORDS_AT_ONCE):
+            chunk = keys[start : start + _WORDS_AT_ONCE]
             marks = ",".join("?" * len(chunk))
             for row in self._rows(f"SELECT word, passages, documents FROM words WHERE word IN ({marks})", chunk):  # noqa: S608
-                found.update(dict.fromkeys(wanted[row[0]], WordCount(*row)))
-        return found
+                count = WordCount(*row)
+                counts.update(dict.fromkeys(spellings[count.word], count))
+        return counts
 
     def unknown(self, words: Iterable[str]) -> list[str]:
         """Return the words that the library does not contain, in order."""
@@ -172,20 +194,20 @@ class Vocabulary:
     def similar(self, word: str, distance: int) -> list[WordCount]:
         """Return the words of which `word` may be a misspelling.
 
-        Their length differs by at most `distance`, and they share the first or the last letters with it or are its
-        `neighbours`.
+        These are the words that share the first or the last letters with it and whose length differs by at most
+        `distance`, and its `neighbours`.
         """
         word = unicodedata.normalize("NFC", word).lower()
         head = word[:HEAD]
-        span = (len(word) - distance, len(word) + distance)
-        near = neighbours(word)
+        lengths = (len(word) - distance, len(word) + distance)
+        variants = neighbours(word)
         select = "SELECT word, passages, documents FROM words WHERE"
         rows = self._rows(
             f"{select} word >= ? AND word < ? AND length BETWEEN ? AND ?"
             f" UNION {select} tail = ? AND length BETWEEN ? AND ?"
-            f" UNION {select} word IN ({','.join('?' * len(near))}) ORDER BY word",
-            # The text behind all that begin with `head`: a range of the primary key, which LIKE would not use.
-            (head, head[:-1] + chr(ord(head[-1]) + 1), *span, word[-TAIL:], *span, *near),
+            f" UNION {select} word IN ({','.join('?' * len(variants))}) ORDER BY word",
+            # For "ab" all words from "ab" to before "ac": a range of the primary key, which LIKE would not use.
+            (head, head[:-1] + chr(ord(head[-1]) + 1), *lengths, word[-TAIL:], *lengths, *variants),
         )
         return [WordCount(*row) for row in rows]
 

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_places, whole_text
+from preflight_rag.library.index.lexical import MAX_TERMS, open_analyser, term_positions, whole_text
 from preflight_rag.library.index.scored import ScoredRanking
 from preflight_rag.library.postgres.pieces import passage_texts
 from preflight_rag.library.postgres.postings import bm25, inverse_frequency, living_records
@@ -95,7 +95,7 @@ class _Matching:
 
     def _places(self, term: SearchTerm) -> list[tuple[int, str]]:
         """Return position and word of each word of a term."""
-        return term_places(self._analyse, term.text)[:MAX_TERMS]
+        return term_positions(self._analyse, term.text)[:MAX_TERMS]
 
     def _word(self, word: str) -> _Fitting:
         """Return the passages with a word and their BM25 scores, by row."""
@@ -112,7 +112,7 @@ class _Matching:
         counts: dict[int, int] = {}
         for texts in passage_texts(self._connection, "p.row = any(%(rows)s)", {"rows": rows.tolist()}):
             for row, _, title, text in texts:
-                if count := _times(places, term_places(self._analyse, whole_text(title, text))):
+                if count := _times(places, term_positions(self._analyse, whole_text(title, text))):
                     counts[row] = count
         having = np.array(sorted(counts), dtype=np.int64)
         # The lists of several pieces follow each other, and are merged in any order.

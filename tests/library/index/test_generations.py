@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from preflight_rag.library.index import generations
-from preflight_rag.library.index.dense import compressed
+from preflight_rag.library.index.dense import compressed_factory
 from preflight_rag.library.index.generations import (
     DENSE,
     LEXICAL,
@@ -145,7 +145,10 @@ def test_a_large_library_is_compressed(tmp_path, embedder):
         library.add(documents)
         found = library.search(SearchQuery("compound 41", k=5))
     assert (
-        library.path.joinpath("index", MANIFEST).read_text(encoding="utf-8").count(compressed(embedder.dimension)) == 1
+        library.path.joinpath("index", MANIFEST)
+        .read_text(encoding="utf-8")
+        .count(compressed_factory(embedder.dimension))
+        == 1
     )
     assert "41" in {hit.document_id for hit in found.fused}
 

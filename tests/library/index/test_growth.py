@@ -71,9 +71,9 @@ def parts(library):
     settings, contents = read_contents(library._root)
     lexical = {question: index.lexical.search(question, 100) for question in QUESTIONS}
     places = index.places.passages(index.positions_of_all(index.rows.tolist()))
-    made_of = index.terms.made_of.tolist()
+    checksums = index.terms.checksums.tolist()
     contents.sort(key=lambda each: each["id"])
-    return index.rows.tolist(), known, terms, made_of, vocabulary, settings, contents, lexical, places
+    return index.rows.tolist(), known, terms, checksums, vocabulary, settings, contents, lexical, places
 
 
 def first(library, question):

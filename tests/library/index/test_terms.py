@@ -64,7 +64,7 @@ def test_terms_by_number(tmp_path):
 def test_mapped_files_say_the_same(tmp_path, monkeypatch):
     index = written(tmp_path / "terms")
     monkeypatch.setattr(arrays, "MAPPED_FROM", 0)
-    monkeypatch.setattr(terms, "BLOCK", 3)
+    monkeypatch.setattr(terms, "NUMBERS_AT_ONCE", 3)
     mapped = written(tmp_path / "again")
     assert [read(mapped, place) for place in range(len(index))] == [read(index, place) for place in range(len(index))]
 
