@@ -148,6 +148,7 @@ EXAMPLES = [
     ("conversation.counterparts._EDITION_FRAGMENT", "under the 2022 one", "under the new one", "fullmatch"),
     ("conversation.follow_ups._CAPITALISED_COMMON_NOUN", "School", "Seagull", "fullmatch"),
     ("conversation.follow_ups._ASKS_HOLDER_AT_TIME", "And who was it in 2019", "And when was it in use", "fullmatch"),
+    ("conversation.follow_ups._LAST_PHRASE", "How old is it in days", "How old is it", "match"),
     ("conversation.follow_ups._PART_OF_DATE", "on 3 May 2023", "in 2023"),
     ("conversation.follow_ups._PLACE_AND_TIME", "What were sales in Asia in 2023", "What were sales in 2023"),
     ("conversation.follow_ups._PAYING_GROUP", "students", "studios", "fullmatch"),

@@ -298,6 +298,7 @@ _LABELLED_CELL = re.compile(r"(?:^|\| )(?P<label>[^|:]{2,60}): (?P<value>[^|]+?)
 _NOUN_PHRASE = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 
 
+_LAST_PHRASE = re.compile(rf"(?P<before>.*)\b(?P<preposition>{_PREPOSITIONS})\s+(?P<object>.+)$", re.I)
 _YEAR_ALONE = re.compile(r"(?:(?:in|for|during) )?(?:the year )?(?P<year>(?:19|20)\d\d)")
 _PART_OF_DATE = re.compile(
     r"\b(?:19|20)\d\d[-/]\d|\b\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]+ (?:19|20)\d\d\b|[-/](?:19|20)\d\d"
@@ -1017,9 +1018,9 @@ def _replace_phrase(question: str, fragment: str) -> str:
         return f"{stem[: indefinite_noun.start()]}{fragment}{stem[indefinite_noun.end() :]}?"
     if re.match(rf"(?:{_PREPOSITIONS})\s", fragment, re.I):
         return _replace_prepositional_phrase(stem, fragment)
-    last_phrase = re.match(rf"(?P<before>.*\b(?:{_PREPOSITIONS}))\s+(?P<object>.+)$", stem, re.I)
+    last_phrase = _LAST_PHRASE.match(stem)
     if last_phrase and _POPULATION.search(last_phrase["object"]) and _POPULATION.search(fragment):
-        return f"{last_phrase['before']} {fragment}?"
+        return f"{last_phrase['before']}{last_phrase['preposition']} {fragment}?"
     is_date = _is_date_or_number(fragment)
     name = _NAME_AT_END.search(stem)
     if name and fragment[:1].isupper() and _is_date_or_number(name[0]) == is_date:
@@ -1082,7 +1083,7 @@ def _replace_prepositional_phrase(stem: str, fragment: str) -> str:
     is_inside = comparator is not None and comparator.end() < len(stem)
     if comparator and is_inside and preposition in ("with", "on", "for") and "group" not in fragment:
         return f"{stem[: comparator.start()]}{new_object}{stem[comparator.end() :]}?"
-    last_phrase = re.match(rf"(?P<before>.*)\b(?P<preposition>{_PREPOSITIONS})\s+(?P<object>.+)$", stem, re.I)
+    last_phrase = _LAST_PHRASE.match(stem)
     last_object = last_phrase["object"] if last_phrase else ""
     is_same_preposition = last_phrase is not None and last_phrase["preposition"].lower() == preposition
     name_populations = bool(_POPULATION.search(last_object) and _POPULATION.search(fragment))

@@ -10,6 +10,7 @@ from preflight_rag.text.words import STOP_WORDS, words
 LEAST_LETTERS = 4
 """Letters of a verb whose agent is looked for; a guess. Shorter stems have "-er" in words of other meanings."""
 _WORD = re.compile(r"[^\W\d_]+")
+_WORD_OR_OTHER = re.compile(r"[^\W\d_]+|[\W\d_]+")
 _COUNTERPARTS = (
     ({"woman", "women", "female", "females"}, ("male", "men", "boys", "gender", "sex")),
     ({"man", "men", "male", "males"}, ("female", "women", "girls", "gender", "sex")),
@@ -32,5 +33,8 @@ def variants(question: str, known: frozenset[str]) -> list[str]:
         others = [f"{plain}er", f"{plain}r"] if len(plain) >= LEAST_LETTERS and plain not in STOP_WORDS else []
         for group, counterparts in _COUNTERPARTS if is_yes_no else ():
             others += counterparts if plain in group else ()
-        found += [re.sub(rf"\b{word}\b", other, question) for other in others if known & frozenset(words(other))]
+        parts = _WORD_OR_OTHER.findall(question)
+        for other in others:
+            if known & frozenset(words(other)):
+                found.append("".join(other if part == word else part for part in parts))
     return found

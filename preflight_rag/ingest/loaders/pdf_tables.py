@@ -519,8 +519,10 @@ def _is_figure_but_no_year(text: str) -> bool:
 
 def _is_period(text: str) -> bool:
     """Return whether a text names a period of time: "Year ended", "2021"."""
-    pattern = r"\b(?:months?|weeks?|years?|quarters?|ended|fiscal|as of|(?:19|20)\d\d)\b"
-    return re.search(pattern, text, re.IGNORECASE) is not None
+    return (
+        re.search(r"\b(?:months?|weeks?|years?|quarters?|ended|fiscal|as of|(?:19|20)\d\d)\b", text, re.IGNORECASE)
+        is not None
+    )
 
 
 def _columns_of_years(segments: Sequence[Segment], columns: Sequence[_Range]) -> dict[Segment, list[int]]:
