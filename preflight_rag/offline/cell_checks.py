@@ -79,7 +79,7 @@ class AskedName:
     letters: str
 
     def stands_with(self, terms: frozenset[str], source: Source) -> bool:
-        """Return whether the name is in the given terms, in the passage outside of rows, or in its title or file name."""
+        """Return whether the name is in the terms, in the passage outside of rows, or in its title or file name."""
         if self.terms and self.terms <= terms:
             return True
         # A name in another row says whose figures stand there, not here.
