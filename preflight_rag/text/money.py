@@ -10,7 +10,8 @@ _VERBS_OF_PAYING = r"costs?|pays?|paid|charge[sd]?|owe[sd]?|spen[dt]s?|earn(?:s|
 _NOUNS_FOR_PRICES = r"prices?|fees?|fares?|rents?|costs?|salary|wages?|deposits?|fines?"
 _ASKS_MONEY = re.compile(
     rf"\bhow much\b[^?]{{0,120}}\b(?:{_VERBS_OF_PAYING}|{_NOUNS_FOR_PRICES}|worth)\b"
-    rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_NOUNS_FOR_PRICES})\b(?! (?:cent(?:er|re)|list|effect))",
+    rf"|\b(?:what|which)\b[^?]{{0,40}}\b(?:{_NOUNS_FOR_PRICES})\b(?! (?:cent(?:er|re)|list|effect))"
+    r"|\bwhat (?:do|does|did|will|would|can|could)\b[^?]{0,160}\bcosts?\W{0,5}$",
     re.IGNORECASE,
 )
 _ASKS_HOW_MUCH = re.compile(r"^\W*(?:and )?how much (?:is|are|was|were|will|would|does|do|did|for)\b", re.IGNORECASE)

@@ -54,9 +54,12 @@ _ASKS_DATE = re.compile(
 _ASKS_NUMBER = re.compile(
     r"^(?:about |in )?how (?:many|much|old|tall|long|far|fast|large|big|high|deep|heavy|often)\b"
     r"|\b(?:population|number|percentage|proportion|rate|incidence|prevalence|height|elevation|area|length|weight|dose|"
-    r"capacity|cost|price|age) of\b",
+    r"capacity|cost|price|age) of\b"
+    r"|^(?:at )?(?:what|which)(?:['’]s| is| are| was| were)? (?:[\w'’.-]{1,40} ){0,6}?rate"
+    r"(?= (?:of|for|on|in|at|per|is|are|was|do|does|did|will|must)\b|\W{0,5}$)",
     re.I,
 )
+"""A question for a number. A rate is one wherever it is the subject: "What is the bank's interest rate for a loan?"."""
 QUANTITY = re.compile(
     r"\b(?:sales|revenues?|income|profit|loss|earnings|margin|EPS|EBITD?A?|dividends?|costs?|expenses|price|fee|rent|debt"
     r"|cash flow|budget|turnover|number|amount|total|share|rate|size|weight|height|length|width|depth|speed|age"

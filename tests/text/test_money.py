@@ -16,6 +16,7 @@ from preflight_rag.text.money import asks_money, asks_price, is_no_money, is_oth
         ("How much milk does the recipe take?", False),
         ("How many members pay a fee?", False),
         ("What does the cost centre do?", False),
+        ("What does a sponsorship package for the summit in Berlin cost?", True),
     ],
 )
 def test_whether_an_amount_of_money_is_asked_for(question, asks):
