@@ -1,7 +1,7 @@
-"""Recognising, by rule, messages that need no search: small talk, thanks, and questions about the conversation.
+"""Rules that recognise messages without a need to search: small talk, thanks, and questions about the conversation.
 
-A message is one of these only when every part of it is: "thanks, and what about children?" is a question, and so is
-whatever names a thing that is not of the conversation.
+A message is one of these only if every clause of it is: "thanks, and what about children?" is a question, and so is a
+message that names anything outside the conversation.
 """
 
 from __future__ import annotations
@@ -13,14 +13,11 @@ from preflight_rag.state.reading import Talk, TalkKind
 from preflight_rag.text.words import words
 
 ORDINALS = {
-    **dict(
-        zip(("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"), range(1, 9), strict=True)
-    ),
-    **{"ninth": 9, "tenth": 10, "last": -1, "final": -1},
-    **dict(
-        zip(("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"), range(1, 11), strict=True)
-    ),
-}
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9,
+    "tenth": 10, "last": -1, "final": -1,
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+}  # fmt: skip
+"""Ordinals and number words with their numbers; -1 stands for the last."""
 _ORDINAL = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|final|[1-9]\\d?(?:st|nd|rd|th)"
 _NUMBER = r"(?:(?:no\.?|number|#)\s*)?\[?(?:[1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?"
 _SOURCE = r"(?:source|citation|reference|quote|quotation|footnote)s?"
@@ -33,7 +30,7 @@ _SHOW = (
 _PAIRED = rf"(?:{_NUMBER}|{_ORDINAL})(?:\s*(?:,|and|&)\s*(?:the )?(?:{_NUMBER}|{_ORDINAL}))*"
 _SINGLE = rf"(?:the )?(?:(?:{_ORDINAL})(?:\s*(?:,|and|&)\s*(?:the )?(?:{_ORDINAL}))* {_SOURCE}|{_SOURCE} {_PAIRED})"
 
-_KINDS: list[tuple[TalkKind, str]] = [
+_KIND_EXPRESSIONS: list[tuple[TalkKind, str]] = [
     (
         "greeting",
         r"(?:hi|hello|hey|hiya|howdy|yo|greetings|good (?:morning|afternoon|evening|day)|hallo|moin|servus|gr(?:ü"
@@ -154,31 +151,31 @@ _KINDS: list[tuple[TalkKind, str]] = [
         rf"|(?:rephrase|reword) (?:{_ANSWER}|it|that|this)",
     ),
 ]
-_PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS]
-_COURTESY = ("greeting", "thanks", "goodbye", "wellbeing", "assent")
-_BEFORE = re.compile(
+_KIND_PATTERNS = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KIND_EXPRESSIONS]
+_COURTESY_KINDS = ("greeting", "thanks", "goodbye", "wellbeing", "assent")
+_POLITE_WORDS_BEFORE = re.compile(
     r"(?:(?:please|ok(?:ay)?|well|so|then|now|and|but|oh|um+|uh|ah|actually|just|also|by the way|btw|dear|hey|hi|hello"
     r"|(?:can|could|would|will) you(?: please)?(?: kindly)?|(?:can|could|may) i (?:please )?see|i(?:['’]d"
     r"| would) like (?:you )?to|i want you to|would you mind|let us|let['’]s|great|thanks|do you remember|tell me"
     r"|remind me)\b[\s,]*)+",
     re.IGNORECASE,
 )
-_AFTER = re.compile(
+_POLITE_WORDS_BEHIND = re.compile(
     r"(?:(?<![\s,])[\s,]++(?:please|then|now|again|for me|thanks|thank you|by the way|exactly|anyway|though|pls|mate"
     r"|everyone|all)){1,20}$",
     re.IGNORECASE,
 )
-_FILLER = re.compile(r"(?:please|then|now|well|so|oh|um+|uh|ah|and|also|anyway)(?:\s+please)?", re.IGNORECASE)
-_CLAUSES = re.compile(r"(?<![.!?;…])[.!?;…]++(?=\s|$)|,\s+|(?<!\s)\s++[-–—]\s+|\n+")
-_AGREEING = frozenset("👍👌👏🙌🙏🤝💪💯🎉🥳🤩🤗🙂☺✅✔☑❤🧡💛💚💙💜🔥⭐🌟✨🆗") | frozenset(
+_FILLER_WORDS = re.compile(r"(?:please|then|now|well|so|oh|um+|uh|ah|and|also|anyway)(?:\s+please)?", re.IGNORECASE)
+_CLAUSE_SEPARATOR = re.compile(r"(?<![.!?;…])[.!?;…]++(?=\s|$)|,\s+|(?<!\s)\s++[-–—]\s+|\n+")
+_AGREEING_EMOJI = frozenset("👍👌👏🙌🙏🤝💪💯🎉🥳🤩🤗🙂☺✅✔☑❤🧡💛💚💙💜🔥⭐🌟✨🆗") | frozenset(
     map(chr, range(0x1F600, 0x1F610))
 )
-"""Signs and smiling faces that agree; any other picture, such as that of a dog, asks and means nothing."""
+"""Emoji that agree; any other, such as that of a dog, means nothing."""
 LONGEST_COURTESY = 200
-"""Characters at the end of a clause that are looked through for polite words; a guess."""
+"""Characters at the end of a clause that are searched for polite words; a guess."""
 LONGEST_TALK = 1_000
-"""Characters of a message that may be small talk, or about the conversation; a guess: what is longer asks, or tells."""
-_KNOWN = frozenset(
+"""Characters up to which a message may be small talk or about the conversation; a guess."""
+_CONVERSATION_WORDS = frozenset(
     words(
         "answer answers reply replies response conversation chat discussion talk message messages question "
         "questions source sources citation citations quote quotes reference references document documents "
@@ -192,39 +189,45 @@ _KNOWN = frozenset(
 
 
 def recognise_talk(message: str) -> Talk | None:
-    """Return the intent of a message that needs no search; None for a question."""
+    """Return the intent of a message that needs no search; None for a question.
+
+    Of several intents a courtesy counts least: "thanks, show me the sources" asks for the sources.
+    """
     if len(message) > LONGEST_TALK:
         return None
-    clauses = _clauses(message)
+    clauses = _split_clauses(message)
     if not any(c.isalnum() for c in message):
-        signs = {c for c in message if unicodedata.category(c) == "So"}
-        return Talk("assent" if signs and signs <= _AGREEING else "other")
-    if not clauses:
+        symbols = {c for c in message if unicodedata.category(c) == "So"}
+        return Talk("assent" if symbols and symbols <= _AGREEING_EMOJI else "other")
+    talks = [talk for clause in clauses if (talk := _recognise_clause(clause)) is not None]
+    if not clauses or len(talks) < len(clauses):
         return None
-    found = [_talk(clause) for clause in clauses]
-    if any(talk is None for talk in found):
-        return None
-    talks = [talk for talk in found if talk is not None]
-    return next((talk for talk in talks if talk.kind not in _COURTESY), talks[-1])
+    return next((talk for talk in talks if talk.kind not in _COURTESY_KINDS), talks[-1])
 
 
 def without_courtesy(message: str) -> str:
-    """Return a question without a greeting or thanks around it; any other message as it is."""
-    parts = [part for part in _CLAUSES.split(message) if part.strip()]
-    polite = [(talk := _talk(_spoken(part))) is not None and talk.kind in _COURTESY for part in parts]
-    if all(polite) or not (polite[0] or polite[-1]):
+    """Return a question without a greeting or thanks before and behind it; any other message as it is."""
+    parts = [part for part in _CLAUSE_SEPARATOR.split(message) if part.strip()]
+    is_courtesy = [_is_courtesy(part) for part in parts]
+    if all(is_courtesy) or not (is_courtesy[0] or is_courtesy[-1]):
         return message
     text = message
-    if polite[0]:
-        rest = text[text.index(parts[0]) + len(parts[0]) :].lstrip(" ,.!?;…–—-\n")
-        text = rest if _ASKS.match(rest) else text
-    if len(parts) > 1 and polite[-1]:
-        rest = text[: text.rindex(parts[-1])].rstrip(" ,;–—-\n")
-        text = rest if re.search(r"[?.]$", rest) else text
+    if is_courtesy[0]:
+        behind_first = text[text.index(parts[0]) + len(parts[0]) :].lstrip(" ,.!?;…–—-\n")
+        text = behind_first if _QUESTION_START.match(behind_first) else text
+    if len(parts) > 1 and is_courtesy[-1]:
+        before_last = text[: text.rindex(parts[-1])].rstrip(" ,;–—-\n")
+        text = before_last if re.search(r"[?.]$", before_last) else text
     return text
 
 
-_ASKS = re.compile(
+def _is_courtesy(part: str) -> bool:
+    """Return whether a part of a message is a greeting, thanks or the like."""
+    talk = _recognise_clause(_strip_punctuation(part))
+    return talk is not None and talk.kind in _COURTESY_KINDS
+
+
+_QUESTION_START = re.compile(
     r"(?:and|but|so|also|now|then|ok(?:ay)?|what|who|whom|whose|when|where|which|why|how|is|are|was|were|do|does|did"
     r"|can|could|will|would|should|has|have|had|tell|explain|describe|list|give|compare|name|define|show|i\s+(?:have"
     r"|would|want|need)|please)\b",
@@ -233,44 +236,45 @@ _ASKS = re.compile(
 
 
 def is_of_the_conversation(message: str) -> bool:
-    """Return whether every word of a message is about the conversation itself.
+    """Return whether every content word of a message may be about the conversation itself.
 
     A message that a model calls small talk must pass this check.
     """
-    return set(words(message)) <= _KNOWN
+    return set(words(message)) <= _CONVERSATION_WORDS
 
 
 def numbers_in(text: str) -> tuple[int, ...]:
-    """Return the numbers and ordinals of a text, in order; -1 for "last"."""
-    named = "|".join(ORDINALS)
-    found = re.findall(rf"\b({named})\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b", text, re.IGNORECASE)
-    return tuple(dict.fromkeys(ORDINALS[word.lower()] if word else int(digits) for word, digits in found))
+    """Return the numbers up to 99 and ordinals of a text, each once, in order; -1 for "last"."""
+    number_words = "|".join(ORDINALS)
+    numbers = re.findall(rf"\b({number_words})\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b", text, re.IGNORECASE)
+    return tuple(dict.fromkeys(ORDINALS[word.lower()] if word else int(digits) for word, digits in numbers))
 
 
-def _talk(clause: str) -> Talk | None:
-    """Return the intent of one clause of small talk; None for any other clause."""
-    for text in dict.fromkeys((clause, _AFTER.sub("", clause), _stripped(clause))):
-        for kind, pattern in _PATTERNS:
+def _recognise_clause(clause: str) -> Talk | None:
+    """Return the intent of one clause, with or without polite words around it; None if it is no small talk."""
+    for text in dict.fromkeys((clause, _POLITE_WORDS_BEHIND.sub("", clause), _strip_polite_words(clause))):
+        for kind, pattern in _KIND_PATTERNS:
             if pattern.fullmatch(text):
                 return Talk(kind, numbers_in(text) if kind in ("source", "asked") else ())
     return None
 
 
-def _stripped(clause: str) -> str:
-    """Return a clause without the polite words around it."""
-    start = _BEFORE.match(clause)
-    text = clause[start.end() :] if start else clause
-    body, end = text[:-LONGEST_COURTESY], text[-LONGEST_COURTESY:]
-    return (body + _AFTER.sub("", end)).strip()
+def _strip_polite_words(clause: str) -> str:
+    """Return a clause without the polite words around it: "show it" for "please show it again"."""
+    polite_start = _POLITE_WORDS_BEFORE.match(clause)
+    text = clause[polite_start.end() :] if polite_start else clause
+    # Only the end is searched, which bounds the time for long clauses.
+    beginning, end = text[:-LONGEST_COURTESY], text[-LONGEST_COURTESY:]
+    return (beginning + _POLITE_WORDS_BEHIND.sub("", end)).strip()
 
 
-def _clauses(message: str) -> list[str]:
-    """Return the clauses of a message."""
-    spoken = [_spoken(part) for part in _CLAUSES.split(message)]
-    return [part for part in spoken if part and not _FILLER.fullmatch(part)]
+def _split_clauses(message: str) -> list[str]:
+    """Return the clauses of a message without punctuation around them; words such as "well" are no clauses."""
+    parts = [_strip_punctuation(part) for part in _CLAUSE_SEPARATOR.split(message)]
+    return [part for part in parts if part and not _FILLER_WORDS.fullmatch(part)]
 
 
-def _spoken(part: str) -> str:
+def _strip_punctuation(part: str) -> str:
     """Return a part of a message without emoji, and without quotation marks and punctuation at its ends."""
-    letters = "".join(" " if unicodedata.category(c) in ("So", "Sk", "Cn", "Cf", "Mn") else c for c in part)
-    return " ".join(letters.split()).strip(" \"'“”‘’.,:;!?()*_~-–—…")
+    without_emoji = "".join(" " if unicodedata.category(c) in ("So", "Sk", "Cn", "Cf", "Mn") else c for c in part)
+    return " ".join(without_emoji.split()).strip(" \"'“”‘’.,:;!?()*_~-–—…")

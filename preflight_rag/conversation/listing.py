@@ -1,6 +1,6 @@
-"""Lists of documents: which ones mention something, or are by an author, of a journal, from a year; counted, quoted.
+"""Lists of documents that mention something, or are by an author, of a journal, or from a year, with counts and quotes.
 
-A list is not read by anybody: it is exact about words, and says what was searched for.
+No model or rule reads the documents for a list: it is exact about words, and says what was searched for.
 """
 
 from __future__ import annotations
@@ -21,15 +21,21 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
     from preflight_rag.library.search.filters import Filter
 
-MOST_SHOWN = 10
-"""Documents that a list shows; the others are counted."""
+MOST_DOCUMENTS_SHOWN = 10
+"""Maximum number of documents that a list shows; the others are counted."""
 LONGEST_QUOTE = 240
-"""Characters of a quote in a list; both are guesses at what a screen holds."""
+"""Maximum characters of a quote in a list; both are guesses at what a screen holds."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """A list of documents as shown to the user, with one quote each; the marks count the places of `passages`."""
+    """A list of documents as shown to the user, with one quote each.
+
+    Attributes:
+        text: The list; its mark `[n]` cites the n-th passage.
+        passages: The quoted passages.
+        quotes: `(n, quote)` for each passage.
+    """
 
     text: str
     passages: tuple[Passage, ...]
@@ -37,45 +43,55 @@ class Listing:
 
 
 def list_matching(library: Collection, lookup: Lookup, where: Filter | None = None) -> Listing:
-    """Return the documents that match the question, those that mention the topic most often first.
+    """Return the list of documents that match a question, those that mention the topic most often first.
 
     Args:
         library: The collection.
         lookup: The question, parsed as a lookup of documents.
         where: A metadata filter that the documents have to fit as well.
     """
-    rows = {row["id"]: row for row in library.documents() if _fits(row, lookup)}
+    rows = {row["id"]: row for row in library.documents() if _matches_limits(row, lookup)}
     if where is not None:
-        rows = {name: row for name, row in rows.items() if document_fits(library, name, where)}
-    scope = _counted(len(rows)) if lookup.topic else ""
-    mentions, how = _mentions(library, lookup.topic, rows) if lookup.topic else ({}, "")
-    chosen = [rows[name] for name in mentions] if lookup.topic else list(rows.values())
-    order = sorted(chosen, key=lambda row: (-mentions[row["id"]].passages if mentions else 0, row["title"].casefold()))
-    shown = order[:MOST_SHOWN]
-    quoted = [_quoted(library, row["id"], mentions.get(row["id"]), lookup) for row in shown]
-    lines = [_line(row, n, quote) for n, (row, (_, quote)) in enumerate(zip(shown, quoted, strict=True), 1)]
-    more = f"\n\n… and {len(order) - len(shown)} more." if len(order) > len(shown) else ""
-    head = _head(library, lookup, len(order), scope, how)
-    text = head + ("\n\n" + "\n".join(lines) if lines else "") + more
-    return Listing(
-        text, tuple(passage for passage, _ in quoted), tuple((n, quote) for n, (_, quote) in enumerate(quoted, 1))
-    )
+        rows = {document_id: row for document_id, row in rows.items() if document_fits(library, document_id, where)}
+    mentions: dict[str, Mention] = {}
+    scope = verb_phrase = ""
+    matching = list(rows.values())
+    if lookup.topic:
+        scope = _count_of_documents(len(rows))
+        mentions, verb_phrase = _find_mentions(library, lookup.topic, rows)
+        matching = [rows[document_id] for document_id in mentions]
+
+    def most_mentions_first(row: Mapping[str, Any]) -> tuple[int, str]:
+        """Return the sort key of a document: its negative number of passages with the topic, and its title."""
+        return -mentions[row["id"]].passages if mentions else 0, row["title"].casefold()
+
+    matching.sort(key=most_mentions_first)
+    shown = matching[:MOST_DOCUMENTS_SHOWN]
+    passages_and_quotes = [_passage_and_quote(library, row["id"], mentions.get(row["id"]), lookup) for row in shown]
+    passages = tuple(passage for passage, _ in passages_and_quotes)
+    quotes = tuple((n, quote) for n, (_, quote) in enumerate(passages_and_quotes, 1))
+    lines = [_document_line(row, n, quote) for row, (n, quote) in zip(shown, quotes, strict=True)]
+    text = _first_line(library, lookup, len(matching), scope, verb_phrase)
+    text += "\n\n" + "\n".join(lines) if lines else ""
+    if len(matching) > len(shown):
+        text += f"\n\n… and {len(matching) - len(shown)} more."
+    return Listing(text, passages, quotes)
 
 
-def _fits(row: Mapping[str, Any], lookup: Lookup) -> bool:
-    """Return whether a document has the requested author, journal and years."""
+def _matches_limits(row: Mapping[str, Any], lookup: Lookup) -> bool:
+    """Return whether a document has the author, journal and year that a question asks for, if it asks for any."""
     if lookup.author:
-        asked = set(words(lookup.author))
-        if not any(asked <= set(words(name)) for name in row["authors"]):
+        author_words = set(words(lookup.author))
+        if not any(author_words <= set(words(name)) for name in row["authors"]):
             return False
     journal = str(row["metadata"].get("journal") or "")
     if lookup.journal and words(lookup.journal) != words(journal):
         return False
     if lookup.years:
-        how, year = lookup.years
-        own = str(row["date"] or "")[:4]
-        fits = {"since": own >= year, "after": own > year, "before": own < year}
-        return bool(own) and fits.get(how, own == year)
+        relation, year = lookup.years
+        document_year = str(row["date"] or "")[:4]
+        is_in_range = {"since": document_year >= year, "after": document_year > year, "before": document_year < year}
+        return bool(document_year) and is_in_range.get(relation, document_year == year)
     return True
 
 
@@ -85,87 +101,120 @@ def document_fits(library: Collection, document_id: str, where: Filter) -> bool:
     return bool(passages and library.fitting([passages[0].id], where))
 
 
-def _mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> tuple[dict[str, Mention], str]:
-    """Return the documents that contain the topic as a phrase.
+def _find_mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> tuple[dict[str, Mention], str]:
+    """Return the mentions of a topic by document, and what the documents do: "mention “lead time”".
 
-    Where there are none, those that contain all its words.
+    These are the documents that contain the topic as a phrase or, where there are none, all its words.
+
+    Args:
+        library: The collection.
+        topic: The topic.
+        rows: The documents that may be listed, by id.
     """
-    found = {name: mention for name, mention in library.mentions(topic).items() if name in rows}
-    parts = content_words(topic)
-    if found or len(parts) < 2:
-        return found, f"mention “{topic}”"
-    each = [library.mentions(part) for part in parts]
-    both = set(rows).intersection(*each)
-    listed = ", ".join(f"“{part}”" for part in parts)
-    return {name: each[0][name] for name in both}, f"hold all of the words {listed} (none has them as one phrase)"
+    mentions = {document_id: mention for document_id, mention in library.mentions(topic).items() if document_id in rows}
+    topic_words = content_words(topic)
+    if mentions or len(topic_words) < 2:
+        return mentions, f"mention “{topic}”"
+    by_word = [library.mentions(word) for word in topic_words]
+    with_all_words = set(rows).intersection(*by_word)
+    listed = ", ".join(f"“{word}”" for word in topic_words)
+    # The first word's mention is quoted.
+    mentions = {document_id: by_word[0][document_id] for document_id in with_all_words}
+    return mentions, f"hold all of the words {listed} (none has them as one phrase)"
 
 
-def _head(library: Collection, lookup: Lookup, count: int, scope: str, how: str) -> str:
-    """Return the first line of the list: how many documents there are, and what was searched."""
+def _first_line(library: Collection, lookup: Lookup, count: int, scope: str, verb_phrase: str) -> str:
+    """Return the first line of a list: how many documents there are, and what was searched.
+
+    Args:
+        library: The collection.
+        lookup: The question.
+        count: Number of documents that match.
+        scope: "12 documents", those in which the topic was searched for.
+        verb_phrase: What the documents that match do: "mention “lead time”".
+    """
     limits = [
         f"by {lookup.author}" if lookup.author else "",
         f"of the journal {lookup.journal}" if lookup.journal else "",
         f"dated {' '.join(lookup.years)}" if lookup.years else "",
     ]
     limit = " ".join(part for part in limits if part)
-    known = "" if library.is_complete else " that earlier searches have returned"
+    known_part = "" if library.is_complete else " that earlier searches have returned"
+    documents = _count_of_documents(count)
     if lookup.topic:
-        searched = f"searched were the titles and texts of {scope}{f' {limit}' if limit else ''}{known}"
-        head = f"**{_counted(count)} {_verb(how, count)}**; {searched}."
+        searched = f"searched were the titles and texts of {scope}{f' {limit}' if limit else ''}{known_part}"
+        line = f"**{documents} {_conjugate(verb_phrase, count)}**; {searched}."
     elif limit:
-        head = f"**{_counted(count)} {limit}**; searched was what is known of each document{known}."
+        line = f"**{documents} {limit}**; searched was what is known of each document{known_part}."
     else:
-        head = f"**The library holds {_counted(count)}**{known}."
+        line = f"**The library holds {documents}**{known_part}."
     if lookup.asked:
-        head += f" This lists documents, not {lookup.asked}: ask about one of them to see what it says."
-    return head
+        line += f" This lists documents, not {lookup.asked}: ask about one of them to see what it says."
+    return line
 
 
-def _verb(how: str, count: int) -> str:
-    """Return the verb for a number of documents: "mention" or "mentions"."""
+def _conjugate(verb_phrase: str, count: int) -> str:
+    """Return "mentions “lead time”" for "mention “lead time”" and one document; unchanged for another count."""
     if count != 1:
-        return how
-    return how.replace("mention ", "mentions ", 1) if how.startswith("mention ") else how.replace("hold ", "holds ", 1)
+        return verb_phrase
+    verb, _, behind = verb_phrase.partition(" ")
+    return f"{verb}s {behind}"
 
 
-def _counted(count: int) -> str:
-    """Return a number with "document" or "documents"."""
+def _count_of_documents(count: int) -> str:
+    """Return "1 document" or "12 documents"."""
     return f"{count} document{'' if count == 1 else 's'}"
 
 
-def _line(row: Mapping[str, Any], n: int, quote: str) -> str:
-    """Return the line of one document: its title, year and quote."""
-    date = f" ({row['date'][:4]})" if row["date"] else ""
-    shown = quoted(n, without_marks(" ".join(quote.split())))
-    return f"- **{plain(row['title'] or row['id'])}**{date}: {shown}"
+def _document_line(row: Mapping[str, Any], n: int, quote: str) -> str:
+    """Return the line of a document in a list: its title, its year and a quote with the mark `[n]`."""
+    year = f" ({row['date'][:4]})" if row["date"] else ""
+    marked_quote = quoted(n, without_marks(" ".join(quote.split())))
+    return f"- **{plain(row['title'] or row['id'])}**{year}: {marked_quote}"
 
 
-def _quoted(library: Collection, document_id: str, mention: Mention | None, lookup: Lookup) -> tuple[Passage, str]:
-    """Return the passage that shows why a document is listed, and the words to quote.
+def _passage_and_quote(
+    library: Collection, document_id: str, mention: Mention | None, lookup: Lookup
+) -> tuple[Passage, str]:
+    """Return the passage that shows why a document is listed, and the words to quote from it.
 
-    It is the document's card where the text shows nothing.
+    These are the sentence that mentions the topic; else, from the document's card, the title if only that mentions the
+    topic, and the line with the author, journal or date asked for if there is no topic.
     """
-    if mention is None or not mention.passage_id:
-        (card,) = library.passages([card_id(document_id)])
-        title, *lines = card.text.split("\n")
-        asked = "Authors" if lookup.author else "Journal" if lookup.journal else "Published" if lookup.years else ""
-        fitting = [line for line in lines if asked and line.startswith((asked, "Date" if lookup.years else asked))]
-        line = (fitting or lines or [title])[0] if mention is None else title
-        return card, line[:LONGEST_QUOTE].rstrip()
-    (passage,) = library.passages([mention.passage_id])
-    return passage, _around(passage.text, mention.start, mention.end)
+    if mention is not None and mention.passage_id:
+        (passage,) = library.passages([mention.passage_id])
+        return passage, _sentence_around(passage.text, mention.start, mention.end)
+    (card,) = library.passages([card_id(document_id)])
+    title, *lines = card.text.split("\n")
+    if mention is not None:
+        return card, title[:LONGEST_QUOTE].rstrip()
+    asked = {"Authors": lookup.author, "Journal": lookup.journal, "Published": lookup.years}
+    label = next((field for field, value in asked.items() if value), "")
+    labels = (label, "Date") if lookup.years else (label,)
+    fitting = [line for line in lines if label and line.startswith(labels)]
+    return card, (fitting or lines or [title])[0][:LONGEST_QUOTE].rstrip()
 
 
-def _around(text: str, start: int, end: int) -> str:
-    """Return the sentence around a part of a text; a long one is cut between words."""
-    first, last = next(((left, right) for left, right in sentence_spans(text) if left <= start < right), (start, end))
-    last = max(last, end)
-    if last - first > LONGEST_QUOTE:
-        spare = LONGEST_QUOTE - (end - start)
-        left = max(first, start - spare // 2)
-        right = min(last, left + LONGEST_QUOTE)
-        space = text.find(" ", left, start)
-        first = left if left == first or space < 0 else space + 1
-        cut = text.rfind(" ", end, right)
-        last = right if right == last or cut < 0 else cut
-    return text[first:last].strip()
+def _sentence_around(text: str, start: int, end: int) -> str:
+    """Return the sentence around a part of a text, or of a long one the nearest `LONGEST_QUOTE` characters.
+
+    Args:
+        text: The text.
+        start: Index of the part's first character.
+        end: Index behind its last character.
+    """
+    spans = ((left, right) for left, right in sentence_spans(text) if left <= start < right)
+    sentence_start, sentence_end = next(spans, (start, end))
+    sentence_end = max(sentence_end, end)
+    if sentence_end - sentence_start <= LONGEST_QUOTE:
+        return text[sentence_start:sentence_end].strip()
+    # The part stands in the middle of the quote, where the sentence is long enough on both sides.
+    spare = LONGEST_QUOTE - (end - start)
+    left = max(sentence_start, start - spare // 2)
+    right = min(sentence_end, left + LONGEST_QUOTE)
+    first_space, last_space = text.find(" ", left, start), text.rfind(" ", end, right)
+    if left > sentence_start and first_space >= 0:
+        left = first_space + 1
+    if right < sentence_end and last_space >= 0:
+        right = last_space
+    return text[left:right].strip()

@@ -22,7 +22,7 @@ TOP_LINES = 12
 GIST_TOKENS = 120
 """Most tokens of the sentence that stands for a paper; a guess."""
 
-_KINDS = {
+_KIND_NAMES = {
     "invoice": "Invoice", "receipt": "Receipt", "quotation": "Quotation", "purchase order": "Purchase order",
     "booking": "Booking", "agreement": "Agreement", "contract": "Contract", "lease": "Lease", "minutes": "Minutes",
     "agenda": "Agenda", "policy": "Policy", "guideline": "Guideline", "guide": "Guide", "manual": "Manual",
@@ -35,7 +35,7 @@ _KINDS = {
     "faq": "Questions and answers", "curriculum vitae": "Curriculum vitae", "resume": "Curriculum vitae",
 }  # fmt: skip
 """Words by which a document calls itself, and what it is called; longer ones count before shorter ones."""
-_FILES = {
+_FILE_KINDS = {
     "pdf": "PDF", "docx": "Word document", "odt": "Text document", "rtf": "Text document", "pptx": "Slides",
     "odp": "Slides", "xlsx": "Spreadsheet", "xls": "Spreadsheet", "ods": "Spreadsheet", "csv": "Table", "tsv": "Table",
     "html": "Web page", "htm": "Web page", "xhtml": "Web page", "epub": "E-book", "eml": "E-mail", "msg": "E-mail",
@@ -43,23 +43,25 @@ _FILES = {
     "ipynb": "Notebook", "log": "Log", "fodt": "Text document", "fods": "Spreadsheet", "fodp": "Slides",
     "ppsx": "Slides", "tex": "LaTeX document",
 }  # fmt: skip
-_FOR_FIELD = re.compile(
+_RECIPIENT_FIELD = re.compile(
     r"^[ \t]*(?:prepared for|issued to|bill(?:ed)? to|sold to|ship to|attention|attn|to|for|customer(?: name)?|client"
     r"(?: name)?|patient(?: name)?|insured(?: name)?|guest(?: name)?|tenant|employee(?: name)?|recipient|audience"
     r"|intended (?:audience|for)): {0,3}(?P<who>[^\W\d_][^\n|]{1,79})$",
     re.IGNORECASE | re.MULTILINE,
 )
-_FOR_SENTENCE = re.compile(
+_RECIPIENT_SENTENCE = re.compile(
     r"\b(?:is|are|was|were) (?:intended|meant|written|designed|made) (?:mainly |primarily |only )?for "
     r"(?P<who>[^.;:()\n]{3,80})"
     r"|\b(?:this|the) (?:guide|manual|leaflet|document|policy|handbook|book|paper|note) is for "
     r"(?P<whom>[^.;:()\n]{3,80})",
     re.IGNORECASE,
 )
-_BY_LENGTH = sorted(_KINDS, key=len, reverse=True)
-_HEAD_END = re.compile(r" (?:of|for|on|to|about|between|with|from|and|in|at|by|no|number)\b|[:,;–]| - ", re.IGNORECASE)
+_LONGEST_KINDS_FIRST = sorted(_KIND_NAMES, key=len, reverse=True)
+_END_OF_KIND_PHRASE = re.compile(
+    r" (?:of|for|on|to|about|between|with|from|and|in|at|by|no|number)\b|[:,;–]| - ", re.IGNORECASE
+)
 """The end of the noun phrase that names a document's kind: "Delivery agreement | for pumps"."""
-_TITLE_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True)
@@ -100,23 +102,28 @@ def _kind(title: str, name: str, kind: str, fields: Sequence[str], text: str) ->
     short = [line for line in lines if len(line.split()) <= 5 and not re.search(r"[|:#.]", line)]
     if {"doi", "pmid", "pmcid"} & set(fields):
         return "Article"
-    stem = _words(PurePath(name).stem.replace("_", " "))
-    for words in (_words(_HEAD_END.split(title, maxsplit=1)[0]), *(_words(_HEAD_END.split(line)[0]) for line in short)):
-        if called := _ends_with(words):
-            return _KINDS[called]
-    if called := _ends_with(stem) or next((one for one in _BY_LENGTH if f"{stem} ".startswith(f"{one} ")), ""):
-        return _KINDS[called]
-    return _FILES.get(kind, f"{kind.upper()} file" if kind else "Document")
+    stem = _lower_case_words(PurePath(name).stem.replace("_", " "))
+    for words in (
+        _lower_case_words(_END_OF_KIND_PHRASE.split(title, maxsplit=1)[0]),
+        *(_lower_case_words(_END_OF_KIND_PHRASE.split(line)[0]) for line in short),
+    ):
+        if called := _kind_at_end(words):
+            return _KIND_NAMES[called]
+    if called := _kind_at_end(stem) or next(
+        (one for one in _LONGEST_KINDS_FIRST if f"{stem} ".startswith(f"{one} ")), ""
+    ):
+        return _KIND_NAMES[called]
+    return _FILE_KINDS.get(kind, f"{kind.upper()} file" if kind else "Document")
 
 
-def _words(text: str) -> str:
+def _lower_case_words(text: str) -> str:
     """Return the lower-cased words of a text."""
-    return " ".join(_TITLE_WORD.findall(text)).casefold()
+    return " ".join(_WORD.findall(text)).casefold()
 
 
-def _ends_with(words: str) -> str:
+def _kind_at_end(words: str) -> str:
     """Return the longest known kind of document with which the words end: "annual report"."""
-    return next((one for one in _BY_LENGTH if f" {words}".endswith(f" {one}")), "")
+    return next((one for one in _LONGEST_KINDS_FIRST if f" {words}".endswith(f" {one}")), "")
 
 
 def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) -> str:
@@ -131,7 +138,7 @@ def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) 
 
 def _audience(text: str) -> str:
     """Return the readers for whom a text says that it was written; "" if it does not say so."""
-    match = _FOR_FIELD.search(text[:4000]) or _FOR_SENTENCE.search(text[:20_000])
+    match = _RECIPIENT_FIELD.search(text[:4000]) or _RECIPIENT_SENTENCE.search(text[:20_000])
     if match is None:
         return ""
     found = match.groupdict()

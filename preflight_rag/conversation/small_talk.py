@@ -46,26 +46,26 @@ def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draf
     if talk.kind in SMALL_TALK:
         return Draft(SMALL_TALK[talk.kind])
     if talk.kind in ("asked", "questions"):
-        return Draft(_asked(talk, history))
+        return Draft(_show_questions(talk, history))
     if talk.kind == "summary":
-        return Draft(_summary(history))
+        return Draft(_summarise(history))
     if not earlier.answer:
         return Draft(NO_ANSWER)
     quotes = tuple((source.n, source.text) for source in earlier.sources)
     if talk.kind in ("source", "sources"):
-        return Draft(_sources(talk.numbers, earlier.sources), quotes)
+        return Draft(_show_sources(talk.numbers, earlier.sources), quotes)
     if talk.kind == "shorter":
-        return Draft(_shorter(earlier), quotes)
+        return Draft(_shorten(earlier), quotes)
     return Draft(f"{_NO_MODEL if talk.kind == 'restyle' else ''}{earlier.answer}", quotes)
 
 
-def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
+def _show_sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
     """Return the sources with these numbers, or all of them, each with its number and quote."""
     if not sources:
         return NO_SOURCES
     by_number = {source.n: source for source in sources}
     wanted = [sources[-1].n if n == -1 else n for n in numbers] or list(by_number)
-    shown = [_source(by_number[n]) for n in dict.fromkeys(wanted) if n in by_number]
+    shown = [_show_source(by_number[n]) for n in dict.fromkeys(wanted) if n in by_number]
     missing = [str(n) for n in wanted if n not in by_number]
     if missing:
         has = f"{len(sources)} source{'' if len(sources) == 1 else 's'}"
@@ -73,7 +73,7 @@ def _sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
     return "\n\n".join(shown)
 
 
-def _source(source: Source) -> str:
+def _show_source(source: Source) -> str:
     """Return one source as a line: its number, title, place and quote."""
     about = [part for part in (source.source, source.date) if part]
     place = f" ({', '.join(about)})" if about else ""
@@ -81,7 +81,7 @@ def _source(source: Source) -> str:
     return f'**Source {source.n}: {source.title or source.passage_id}**{place}: "{quote}" [{source.n}]'
 
 
-def _asked(talk: Talk, history: Sequence[Message]) -> str:
+def _show_questions(talk: Talk, history: Sequence[Message]) -> str:
     """Return the reply to "what did I ask?": one earlier question, or all of them."""
     questions = [turn.text for turn in history if turn.role == "user" and recognise_talk(turn.text) is None]
     if not questions:
@@ -95,7 +95,7 @@ def _asked(talk: Talk, history: Sequence[Message]) -> str:
     return f'You asked {which}: "{without_marks(questions[number - 1 if number > 0 else -1])}"'
 
 
-def _summary(history: Sequence[Message]) -> str:
+def _summarise(history: Sequence[Message]) -> str:
     """Return each question with the beginning of its answer; small talk is left out."""
     lines: list[str] = []
     asking = False
@@ -108,7 +108,7 @@ def _summary(history: Sequence[Message]) -> str:
     return "\n".join(["So far:", *lines]) if lines else NO_QUESTION
 
 
-def _shorter(earlier: Earlier) -> str:
+def _shorten(earlier: Earlier) -> str:
     """Return the first sentence of the answer with its marks; of several answers, one line each."""
     if earlier.groups:
         by_answer = {}
@@ -138,12 +138,12 @@ def earlier_answer(known: EarlierState | None) -> Earlier:
     return Earlier(
         question=known["question"],
         answer=known["answer"],
-        sources=tuple(Source(c.n, c.passage_id, c.title, c.quote, _place(c), c.date) for c in citations),
+        sources=tuple(Source(c.n, c.passage_id, c.title, c.quote, _source_and_page(c), c.date) for c in citations),
         groups=tuple((labelled(g.entity, g.descriptor), g.answer) for g in groups),
     )
 
 
-def _place(citation: Citation) -> str:
+def _source_and_page(citation: Citation) -> str:
     """Return where a cited passage is from: its source and page."""
     source = short_source(citation.source)
     return ", ".join(filter(None, [source, page_name(citation.source, citation.page)]))

@@ -197,13 +197,13 @@ def test_no_question_of_a_published_set_is_taken_for_talk(data_dir, name):
     ],
 )
 def test_a_kind_of_talk_matches_whole_clauses_of_it_alone(kind, matching, other):
-    pattern = dict(intents._PATTERNS)[kind]
+    pattern = dict(intents._KIND_PATTERNS)[kind]
     assert pattern.fullmatch(matching)
     assert not pattern.fullmatch(other)
 
 
 def test_every_kind_of_talk_has_a_pattern():
-    assert [kind for kind, _ in intents._PATTERNS] == [
+    assert [kind for kind, _ in intents._KIND_PATTERNS] == [
         *("greeting", "thanks", "goodbye", "wellbeing", "assent", "identity", "abilities"),
         *("source", "sources", "asked", "questions", "repeat", "summary", "shorter", "restyle"),
     ]

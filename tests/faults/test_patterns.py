@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 LEFT_OUT = ("text/lazy_patterns.py",)
 """A class that has no expression."""
 EXAMPLES = {
-    ("conversation/intents.py", "f'\\\\b({named})\\\\b|\\\\b([1-9]\\\\d?)(?:st|nd|rd|th)?\\\\b'"): (
+    ("conversation/intents.py", "f'\\\\b({number_words})\\\\b|\\\\b([1-9]\\\\d?)(?:st|nd|rd|th)?\\\\b'"): (
         r"\b(first|second|last)\b|\b([1-9]\d?)(?:st|nd|rd|th)?\b"
     ),
     ("conversation/lookups.py", "f'{pattern}\\\\W*'"): r"(?:and )?(?:who (?:are|were) the authors?|by whom)\W*",
