@@ -12,7 +12,7 @@ from preflight_rag.state.errors import LibraryError
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
 
-_NAMED = re.compile(
+_FILE_REFERENCE = re.compile(
     r"\b(?:according to|as (?:per|stated in)|based on|in|from|within) (?:the (?:file|document) )?"
     r"[\"“'`]?(?P<file>[\w./-]{1,120}\.[A-Za-z][A-Za-z0-9]{1,4})[\"”'`]?(?=[\s,?.!:;]|$),?\s*",
     re.I,
@@ -20,22 +20,24 @@ _NAMED = re.compile(
 
 
 def resolve_file(message: str, library: Collection | None) -> tuple[str, list[str]]:
-    """Return the message without the file name in it, and the ids of that file's documents.
+    """Return a message without "according to report.md", and the id of that file's document.
 
-    A file that the library does not have, or that several folders have, is left in the question.
+    The message is unchanged, and no id is returned, if it names no file or nothing else, or if the library has no such
+    file or several.
     """
-    match = _NAMED.search(message)
+    match = _FILE_REFERENCE.search(message)
     if match is None or library is None:
         return message, []
-    asked = PurePath(match["file"].casefold()).parts
-    found: list[str] = []
+    named_parts = PurePath(match["file"].casefold()).parts
+    document_ids: list[str] = []
     with suppress(LibraryError):
         for row in library.documents():
             path = str(row["metadata"].get("path") or row["source"])
-            if PurePath(path.casefold()).parts[-len(asked) :] == asked:
-                found.append(row["id"])
+            if PurePath(path.casefold()).parts[-len(named_parts) :] == named_parts:
+                document_ids.append(row["id"])
     before = message[: match.start()].rstrip(", \t\n")
-    rest = re.sub(r" (?=[?!.]+$)", "", " ".join(f"{before} {message[match.end() :]}".split()))
-    if len(found) != 1 or not re.search(r"\w", rest):
+    without_file = " ".join(f"{before} {message[match.end() :]}".split())
+    without_file = re.sub(r" (?=[?!.]+$)", "", without_file)
+    if len(document_ids) != 1 or not re.search(r"\w", without_file):
         return message, []
-    return rest[:1].upper() + rest[1:], found
+    return without_file[:1].upper() + without_file[1:], document_ids

@@ -1,4 +1,4 @@
-"""References to a source or an answer by its place in the last answer: "the second source", "the latter"."""
+"""References to a source or an answer by its position in the last answer: "the second source", "the latter"."""
 
 from __future__ import annotations
 
@@ -7,57 +7,65 @@ import re
 from preflight_rag.conversation.intents import ORDINALS
 from preflight_rag.state.reading import Earlier
 
-_PLACE = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
-_COUNT = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
-_SOURCE = re.compile(
-    rf"\b(?:the\s+|your\s+)?({_PLACE})\s+(?:source|citation|reference|footnote)\b"
-    rf"|\b(?:the\s+)?({_PLACE})\s+(?:document|paper|study|article|passage|file)\b"
+_ORDINAL_WORDS = "first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last|[1-9]\\d?(?:st|nd|rd|th)"
+_NUMBER = r"(?:(?:no\.?|number|#)\s*)?\[?([1-9]\d?|one|two|three|four|five|six|seven|eight|nine|ten)\]?(?!\w)"
+_SOURCE_REFERENCE = re.compile(
+    rf"\b(?:the\s+|your\s+)?({_ORDINAL_WORDS})\s+(?:source|citation|reference|footnote)\b"
+    rf"|\b(?:the\s+)?({_ORDINAL_WORDS})\s+(?:document|paper|study|article|passage|file)\b"
     r"(?!\s+(?:on|of|to|that|which|about|in|by|ever|for|with|from|was|were|is|are)\b)"
-    rf"|\b(?:source|citation|reference|footnote)\s+{_COUNT}|\[([1-9]\d?)\]",
+    rf"|\b(?:source|citation|reference|footnote)\s+{_NUMBER}|\[([1-9]\d?)\]",
     re.I,
 )
-_ANSWER = re.compile(
-    rf"\bthe\s+({_PLACE})\s+(?:one|answer|group|of (?:them|these|those))\b|\bthe\s+(former|latter)\b", re.I
+_ANSWER_REFERENCE = re.compile(
+    rf"\bthe\s+({_ORDINAL_WORDS})\s+(?:one|answer|group|of (?:them|these|those))\b|\bthe\s+(former|latter)\b", re.I
 )
 
 
-def resolve_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
-    """Replace references by place ("the second source") with the source's title or the answer's name.
+def replace_places(message: str, earlier: Earlier) -> tuple[str, tuple[int, ...]]:
+    """Replace references by position ("the second source") with the source's title or the answer's entity.
+
+    References to a source or an answer that does not exist stay as they are.
+
+    Args:
+        message: The message.
+        earlier: The last answer; of several answers, "the second one" is one of these, else a source.
 
     Returns:
-        The message, and the numbers of the sources that were named.
+        The message, and the numbers of the sources to which it referred.
     """
-    by_number = {source.n: source.title or source.source for source in earlier.sources}
-    named: list[int] = []
+    titles = {source.n: source.title or source.source for source in earlier.sources}
+    source_numbers: list[int] = []
 
-    def titled(match: re.Match[str]) -> str:
-        """Return the title of the source that a matched reference means."""
-        place = next(filter(None, match.groups()))
-        number = _number({"former": "first", "latter": "last"}.get(place.lower(), place), len(by_number))
-        if not by_number.get(number):
+    def title_of_source(match: re.Match[str]) -> str:
+        """Return the quoted title of the source that a matched reference means."""
+        position = next(filter(None, match.groups()))
+        ordinal = {"former": "first", "latter": "last"}.get(position.lower(), position)
+        number = _number_for(ordinal, len(titles))
+        if not titles.get(number):
             return match[0]
-        named.append(number)
-        return f'"{by_number[number]}"'
+        source_numbers.append(number)
+        return f'"{titles[number]}"'
 
-    def labelled(match: re.Match[str]) -> str:
-        """Return the name of the answer that a matched reference means."""
-        number = 1 if (match[2] or "").lower() == "former" else _number(match[1] or "last", len(earlier.groups))
+    def entity_of_answer(match: re.Match[str]) -> str:
+        """Return the entity of the answer that a matched reference means."""
+        ordinal, former_or_latter = match[1] or "last", (match[2] or "").lower()
+        number = 1 if former_or_latter == "former" else _number_for(ordinal, len(earlier.groups))
         return earlier.groups[number - 1][0] if 0 < number <= len(earlier.groups) else match[0]
 
-    text = _SOURCE.sub(titled, message) if by_number else message
+    text = _SOURCE_REFERENCE.sub(title_of_source, message) if titles else message
     if len(earlier.groups) > 1:
-        text = _ANSWER.sub(labelled, text)
-    elif len(by_number) > 1:
-        text = _ANSWER.sub(titled, text)
-    return text, tuple(dict.fromkeys(named))
+        text = _ANSWER_REFERENCE.sub(entity_of_answer, text)
+    elif len(titles) > 1:
+        text = _ANSWER_REFERENCE.sub(title_of_source, text)
+    return text, tuple(dict.fromkeys(source_numbers))
 
 
 def names_by_place(message: str) -> bool:
-    """Return whether a message refers to a source or an answer by its place in the last answer."""
-    return bool(_SOURCE.search(message) or _ANSWER.search(message))
+    """Return whether a message refers to a source or an answer by its position in the last answer."""
+    return bool(_SOURCE_REFERENCE.search(message) or _ANSWER_REFERENCE.search(message))
 
 
-def _number(text: str, last: int) -> int:
-    """Return the number that an ordinal ("second") states; `last` for the word "last"."""
+def _number_for(text: str, last: int) -> int:
+    """Return the number for an ordinal or a numeral, 2 for "second" or "2nd"; `last` for the word "last"."""
     number = ORDINALS.get(text.lower()) or int(re.sub(r"\D", "", text))
-    return last if number == -1 else number
+    return last if number == ORDINALS["last"] else number

@@ -1,6 +1,6 @@
-"""What a document is and for whom, told by rule: by its title, its file, and what its own lines and sentences say.
+"""Overviews of documents by rule: the kind, the main sentence and the readers, from the title, the file and the text.
 
-What it does not say is left out: no audience is guessed, and the sentence that stands for it is its own.
+Nothing is guessed: readers that the document does not name are left out, and the sentence is the document's own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from preflight_rag.state.values import Passage
 from preflight_rag.text.quotes import plain
 
 LOOKED_AT = 40
-"""Passages of a document that are looked at, about 20 pages: a guess."""
+"""Passages of a document of which an overview is made, about 20 pages: a guess."""
 TOP_LINES = 12
-"""Lines at a document's beginning that say what it is; a guess."""
+"""Lines at a document's beginning that may name its kind; a guess."""
 GIST_TOKENS = 120
-"""Most tokens of the sentence that stands for a paper; a guess."""
+"""Maximum tokens of the sentence that represents a paper; a guess."""
+RECIPIENT_FIELD_CHARACTERS, RECIPIENT_SENTENCE_CHARACTERS = 4000, 20_000
+"""Characters at a document's beginning in which a field or a sentence may name its readers; guesses."""
 
 _KIND_NAMES = {
     "invoice": "Invoice", "receipt": "Receipt", "quotation": "Quotation", "purchase order": "Purchase order",
@@ -34,7 +36,7 @@ _KIND_NAMES = {
     "Specification", "recipe": "Recipe", "timetable": "Timetable", "syllabus": "Syllabus",
     "faq": "Questions and answers", "curriculum vitae": "Curriculum vitae", "resume": "Curriculum vitae",
 }  # fmt: skip
-"""Words by which a document calls itself, and what it is called; longer ones count before shorter ones."""
+"""Nouns by which a document calls itself, and the name of its kind; longer nouns count before shorter ones."""
 _FILE_KINDS = {
     "pdf": "PDF", "docx": "Word document", "odt": "Text document", "rtf": "Text document", "pptx": "Slides",
     "odp": "Slides", "xlsx": "Spreadsheet", "xls": "Spreadsheet", "ods": "Spreadsheet", "csv": "Table", "tsv": "Table",
@@ -97,49 +99,56 @@ def overview_of(
 
 
 def _kind(title: str, name: str, kind: str, fields: Sequence[str], text: str) -> str:
-    """Return a document's kind, such as "Report", by its title, its file's name or a short line at its top."""
-    lines = [line.strip(" #*\t") for line in text.split("\n") if line.strip()][:TOP_LINES]
-    short = [line for line in lines if len(line.split()) <= 5 and not re.search(r"[|:#.]", line)]
+    """Return a document's kind, such as "Report", by its title, by a short line at its top or by its file's name.
+
+    If none of these names a kind, the file's extension `kind` does; "Document" without an extension. A document with an
+    identifier such as a DOI is an article.
+    """
     if {"doi", "pmid", "pmcid"} & set(fields):
         return "Article"
-    stem = _lower_case_words(PurePath(name).stem.replace("_", " "))
-    for words in (
-        _lower_case_words(_END_OF_KIND_PHRASE.split(title, maxsplit=1)[0]),
-        *(_lower_case_words(_END_OF_KIND_PHRASE.split(line)[0]) for line in short),
-    ):
-        if called := _kind_at_end(words):
-            return _KIND_NAMES[called]
-    if called := _kind_at_end(stem) or next(
-        (one for one in _LONGEST_KINDS_FIRST if f"{stem} ".startswith(f"{one} ")), ""
-    ):
-        return _KIND_NAMES[called]
+    lines = [line.strip(" #*\t") for line in text.split("\n") if line.strip()][:TOP_LINES]
+    short_lines = [line for line in lines if len(line.split()) <= 5 and not re.search(r"[|:#.]", line)]
+    beginning_of_title = _END_OF_KIND_PHRASE.split(title, maxsplit=1)[0]
+    for phrase in (beginning_of_title, *(_END_OF_KIND_PHRASE.split(line)[0] for line in short_lines)):
+        if noun := _kind_at_end(_lower_case_words(phrase)):
+            return _KIND_NAMES[noun]
+    file_words = _lower_case_words(PurePath(name).stem.replace("_", " "))
+    noun = _kind_at_end(file_words)
+    noun = noun or next((known for known in _LONGEST_KINDS_FIRST if f"{file_words} ".startswith(f"{known} ")), "")
+    if noun:
+        return _KIND_NAMES[noun]
     return _FILE_KINDS.get(kind, f"{kind.upper()} file" if kind else "Document")
 
 
 def _lower_case_words(text: str) -> str:
-    """Return the lower-cased words of a text."""
+    """Return the words of a text in lower case, with single spaces between them and without figures."""
     return " ".join(_WORD.findall(text)).casefold()
 
 
 def _kind_at_end(words: str) -> str:
-    """Return the longest known kind of document with which the words end: "annual report"."""
-    return next((one for one in _LONGEST_KINDS_FIRST if f" {words}".endswith(f" {one}")), "")
+    """Return the longest noun for a kind of document with which some words end, "annual report"; "" for none."""
+    return next((noun for noun in _LONGEST_KINDS_FIRST if f" {words}".endswith(f" {noun}")), "")
 
 
 def _gist(title: str, passages: Sequence[Passage], count: Callable[[str], int]) -> str:
-    """Return the sentence that represents a document: a paper's conclusion, else the first whole sentence."""
-    statements = [each for each in of_passages(passages, count) if can_stand(each.text) and each.tokens <= LONGEST]
-    chosen = roles.core(statements, GIST_TOKENS)
-    if chosen:
-        return plain(" ".join(statements[min(chosen, key=lambda place: statements[place].place)].text.split()))
-    first = next((each.text for each in statements if each.text.strip(" .") != title.strip(" .")), "")
-    return plain(" ".join(first.split()))
+    """Return the sentence that represents a document: a paper's conclusion, else the first whole sentence; or ""."""
+    sentences = [
+        sentence for sentence in of_passages(passages, count) if can_stand(sentence.text) and sentence.tokens <= LONGEST
+    ]
+    core_indices = roles.core(sentences, GIST_TOKENS)
+    if core_indices:
+        first_core = min((sentences[index] for index in core_indices), key=lambda sentence: sentence.place)
+        return plain(" ".join(first_core.text.split()))
+    texts = (sentence.text for sentence in sentences)
+    first_text = next((text for text in texts if text.strip(" .") != title.strip(" .")), "")
+    return plain(" ".join(first_text.split()))
 
 
 def _audience(text: str) -> str:
-    """Return the readers for whom a text says that it was written; "" if it does not say so."""
-    match = _RECIPIENT_FIELD.search(text[:4000]) or _RECIPIENT_SENTENCE.search(text[:20_000])
+    """Return the readers for whom a text says that it was written, "people at home"; "" if it does not say so."""
+    match = _RECIPIENT_FIELD.search(text[:RECIPIENT_FIELD_CHARACTERS])
+    match = match or _RECIPIENT_SENTENCE.search(text[:RECIPIENT_SENTENCE_CHARACTERS])
     if match is None:
         return ""
-    found = match.groupdict()
-    return " ".join((found.get("who") or found.get("whom") or "").split()).rstrip(" .,")
+    groups = match.groupdict()
+    return " ".join((groups.get("who") or groups.get("whom") or "").split()).rstrip(" .,")

@@ -1,4 +1,4 @@
-"""The question of a turn: found among the messages, normalised, checked."""
+"""The question of a turn: it is found among the messages, normalised and checked."""
 
 from __future__ import annotations
 
@@ -13,40 +13,41 @@ if TYPE_CHECKING:
 
 
 def last_question(messages: Sequence[AnyMessage], longest: int) -> str:
-    """Return the last human message, normalised.
+    """Return the text of the last human message in normal form.
 
     Raises:
         UsageError: There is no such message, it is empty, or it is longer than `longest` characters.
     """
-    at = _last_human(messages)
-    question = normalised(str(messages[at].text)) if at is not None else ""
+    index = _index_of_last_human_message(messages)
+    question = normalised(str(messages[index].text)) if index is not None else ""
     check_question(question, longest)
     return question
 
 
 def options_of(given: object) -> list[str]:
-    """Return the choices of a multiple-choice question.
+    """Return the choices of a multiple-choice question; [] unless `given` is a list of several texts.
 
-    In a graph that embeds ours, a channel of that name may hold something else; such a value counts as no choices.
+    In a graph that embeds ours, the channel of that name may contain something else.
     """
     texts = [option for option in given if isinstance(option, str)] if isinstance(given, list | tuple) else []
     return texts if len(texts) > 1 and len(texts) == len(given) else []  # type: ignore[arg-type]
 
 
 def messages_before(messages: Sequence[AnyMessage]) -> Sequence[AnyMessage]:
-    """Return the messages before the last human one."""
-    return messages[: _last_human(messages)]
+    """Return the messages before the last human one; all of them if there is none."""
+    return messages[: _index_of_last_human_message(messages)]
 
 
-def _last_human(messages: Sequence[AnyMessage]) -> int | None:
+def _index_of_last_human_message(messages: Sequence[AnyMessage]) -> int | None:
     """Return the index of the last human message; None if there is none."""
     from langchain_core.messages import HumanMessage  # not above: a search checks its question without LangChain
 
-    return next((i for i in range(len(messages) - 1, -1, -1) if isinstance(messages[i], HumanMessage)), None)
+    last_first = reversed(range(len(messages)))
+    return next((index for index in last_first if isinstance(messages[index], HumanMessage)), None)
 
 
 def check_question(question: str, longest: int) -> None:
-    """Raise UsageError unless the question has words and a sensible length."""
+    """Raise UsageError if a question is empty or has more than `longest` characters."""
     if not question.strip():
         raise UsageError("the question is empty", help='Ask something, as in: preflight ask "What is ...?"')
     if len(question) > longest:
@@ -57,7 +58,7 @@ def check_question(question: str, longest: int) -> None:
 
 
 def check_options(options: Sequence[str]) -> None:
-    """Raise UsageError unless the options are several, or none at all."""
+    """Raise UsageError if the options are a single text or a list of one; several, or none, are right."""
     if isinstance(options, str) or len(options) == 1:
         raise UsageError(
             f"options={options!r} is not a choice between options",
@@ -66,7 +67,7 @@ def check_options(options: Sequence[str]) -> None:
 
 
 def normalised(text: str) -> str:
-    """Return a text in Unicode's composed form, without control characters, with single spaces."""
+    """Return a text in Unicode's composed form (NFC), with single spaces for white space and control characters."""
     composed = unicodedata.normalize("NFC", text)
     printable = "".join(c if unicodedata.category(c) not in ("Cc", "Cs") else " " for c in composed)
     return " ".join(printable.split())

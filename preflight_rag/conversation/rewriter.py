@@ -17,7 +17,7 @@ from preflight_rag.conversation.follow_ups import people_in_last_answer, standal
 from preflight_rag.conversation.history import PastMessage, sources_note, summary_and_rest
 from preflight_rag.conversation.intents import recognise_talk, without_courtesy
 from preflight_rag.conversation.named_files import resolve_file
-from preflight_rag.conversation.named_places import names_by_place, resolve_places
+from preflight_rag.conversation.named_places import names_by_place, replace_places
 from preflight_rag.conversation.relative_years import year_of_last_answer
 from preflight_rag.conversation.small_talk import earlier_answer
 from preflight_rag.library.collection import BooleanSearch
@@ -44,8 +44,8 @@ class QueryRewriter(Runnable[str, Rewrite]):
     """Turns a message and the conversation before it into a question, its parts, concepts and search expressions.
 
     Args:
-        library: Whose words spelling is corrected by; without them nothing is corrected.
-        reader: What may be asked to rewrite; None for rules alone.
+        library: The library by whose words spelling is corrected; None corrects nothing.
+        reader: The model that may rewrite; None for rules alone.
         mode: "off" leaves the message as it is, "rules" and "model" say who rewrites, and "auto" asks the model where
             there is a conversation, an unknown word, more than one part, or PubMed to be searched.
         mesh: A MeSH file, open or as a path, whose synonyms and headings join the expressions' terms.
@@ -70,12 +70,12 @@ class QueryRewriter(Runnable[str, Rewrite]):
         self.pubmed = pubmed
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
-        """Return the rewrite of a message that has no conversation before it."""
+        """Return the rewrite of a message without a conversation before it; a thread of its own runs the event loop."""
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, self.rewritten(input)).result().value
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> Rewrite:
-        """Return the rewrite as `invoke` does, asynchronously."""
+        """Return the rewrite of a message without a conversation before it."""
         return (await self.rewritten(input)).value
 
     async def rewritten(
@@ -101,38 +101,39 @@ class QueryRewriter(Runnable[str, Rewrite]):
         """
         if self.mode == "off":
             return Reply(Rewrite(message))
-        if self.reader is not None and await asyncio.to_thread(self._asks_the_model, message, bool(history)):
+        if self.reader is not None and await asyncio.to_thread(self._is_for_the_model, message, bool(history)):
             reply = await self.reader.rewrite(message=message, history=history)
             if reply.value.by == "rules" and reply.value.question == message:
-                reply = replace(reply, value=await asyncio.to_thread(self._by_rules, message, []))
+                reply = replace(reply, value=await asyncio.to_thread(self._rewrite_by_rules, message, []))
         else:
             earlier = [turn.text for turn in history if turn.role == "user"] if questions is None else questions
-            reply = Reply(await asyncio.to_thread(self._by_rules, message, earlier, people, year))
-        return await asyncio.to_thread(self._searchable, reply)
+            reply = Reply(await asyncio.to_thread(self._rewrite_by_rules, message, earlier, people, year))
+        return await asyncio.to_thread(self._with_search_expressions, reply)
 
-    def _asks_the_model(self, message: str, follows: bool) -> bool:
-        """Return whether the model rewrites the message, rather than the rules."""
+    def _is_for_the_model(self, message: str, has_history: bool) -> bool:
+        """Return whether the model rewrites a message, rather than the rules."""
         if self.mode != "auto":
             return self.mode == "model"
-        if follows or self.pubmed or subquestions(message):
+        if has_history or self.pubmed or subquestions(message):
             return True
         speller = self._speller()
         return speller is not None and bool(speller.suspects(message))
 
-    def _by_rules(self, message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = "") -> Rewrite:
+    def _rewrite_by_rules(
+        self, message: str, earlier: Sequence[str], people: Sequence[str] = (), year: str = ""
+    ) -> Rewrite:
+        """Return the rewrite of a message by rules: spelling corrected, standalone, with its search terms.
+
+        The arguments are those of `standalone`.
+        """
         # The speller's words are English ones: it would make "warren" of "waren".
-        """Return the rewrite of a message by rules, without a model."""
         speller = self._speller() if language_of(message) in ("en", UNKNOWN) else None
-        spelled = speller.correct(message) if speller else None
-        question = standalone(spelled.text if spelled else message, earlier, people, year)
-        known = self._known_terms(question)
-        made = rewrite_by_rules(
-            question,
-            corrections=spelled.corrections if spelled else (),
-            terms=known,
-            frequency=self._frequency(),
-        )
-        return replace(made, terms=tuple(known))
+        spelling = speller.correct(message) if speller else None
+        question = standalone(spelling.text if spelling else message, earlier, people, year)
+        terms = self._known_terms(question)
+        corrections = spelling.corrections if spelling else ()
+        rewrite = rewrite_by_rules(question, corrections=corrections, terms=terms, frequency=self._frequency())
+        return replace(rewrite, terms=tuple(terms))
 
     def _speller(self) -> Speller | None:
         """Return the spelling correction by the library's words; None if the library does not know them."""
@@ -141,21 +142,28 @@ class QueryRewriter(Runnable[str, Rewrite]):
             vocabulary = self.library.vocabulary if self.library is not None else None
         return Speller(vocabulary) if vocabulary is not None else None
 
-    def _searchable(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:
-        """Return the rewrite with valid search expressions: MeSH's terms added, an OR of the core concepts last."""
-        made = reply.value
-        readable = [text for text in made.expressions if _reads(text)]
-        notes = reply.notes if len(readable) == len(made.expressions) else (*reply.notes, UNREADABLE)
+    def _with_search_expressions(self, reply: Reply[Rewrite]) -> Reply[Rewrite]:
+        """Return a reply whose rewrite has valid search expressions only, the most specific first.
+
+        Expressions of the model that cannot be parsed are dropped with a note; without any other, the concepts make
+        them. The last one is an OR of the core concepts, and MeSH adds its synonyms to each.
+        """
+        rewrite = reply.value
+        readable = [text for text in rewrite.expressions if _can_be_parsed(text)]
+        notes = reply.notes if len(readable) == len(rewrite.expressions) else (*reply.notes, UNREADABLE)
         phrases = list(chain.from_iterable(map(quoted_phrases, readable)))
-        terms = [*made.terms, *phrases, *self._known_terms("; ".join(made.concepts))]
-        ladder = relaxed(readable, made.concepts, terms) if readable else expressions(made.concepts, terms=terms)
+        terms = [*rewrite.terms, *phrases, *self._known_terms("; ".join(rewrite.concepts))]
+        if readable:
+            specific_first = relaxed(readable, rewrite.concepts, terms)
+        else:
+            specific_first = expressions(rewrite.concepts, terms=terms)
         if self._open_mesh is not None:
-            ladder = tuple(expand(text, self._open_mesh.alternatives) for text in ladder)
-        return replace(reply, value=replace(made, expressions=ladder), notes=notes)
+            specific_first = tuple(expand(text, self._open_mesh.alternatives) for text in specific_first)
+        return replace(reply, value=replace(rewrite, expressions=specific_first), notes=notes)
 
     @cached_property
     def _open_mesh(self) -> Mesh | None:
-        """Return MeSH, opened if it was given by name; None if it is not used."""
+        """Return MeSH, which is opened if `mesh` is a path; None if MeSH is not used."""
         if self.mesh is None:
             return None
         from preflight_rag.pubmed.mesh import Mesh
@@ -163,13 +171,13 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return self.mesh if isinstance(self.mesh, Mesh) else Mesh.open(self.mesh)
 
     def _known_terms(self, text: str) -> list[str]:
-        """Return the parts of a text that MeSH lists as one term; none where MeSH is not loaded."""
+        """Return the parts of a text that MeSH lists as one term; [] if MeSH is not used."""
         return [] if self._open_mesh is None else self._open_mesh.stretches(text)
 
     def _frequency(self) -> Frequency | None:
-        """Return the function from an expression to the number of matching passages.
+        """Return a function that counts the passages that match a search expression; None if the library cannot.
 
-        None where the library cannot count.
+        The function returns 0 for an expression that cannot be searched for.
         """
         library = self.library
         if not isinstance(library, BooleanSearch):
@@ -184,7 +192,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         return count
 
 
-def _reads(expression: str) -> bool:
+def _can_be_parsed(expression: str) -> bool:
     """Return whether a search expression can be parsed."""
     try:
         parse(expression)
@@ -194,27 +202,32 @@ def _reads(expression: str) -> bool:
 
 
 def _understood_questions(messages: Sequence[Message], known: EarlierState | None) -> list[str]:
-    """Return the questions of a conversation to which a message may refer, oldest first, without small talk.
+    """Return the questions of a conversation to which a message may refer, oldest first.
 
-    A question that was not understood is left out, since the next one would be made of it. The last one is the
-    question that was answered, where this is a single one: what its pronouns meant is known by then.
+    Left out are small talk, references such as "the second source", and questions that were not understood, since they
+    would be built into the next one. In place of the last question stands the standalone question that was answered, if
+    it is a single one: what its pronouns meant is known by then.
+
+    Args:
+        messages: The conversation, oldest first.
+        known: The last answer from the documents.
     """
-    asked: list[str] = []
-    last = ""
-    for at, message in enumerate(messages):
+    questions: list[str] = []
+    last_reply = ""
+    for index, message in enumerate(messages):
         if message.role != "user" or recognise_talk(message.text) is not None:
             continue
-        after = messages[at + 1] if at + 1 < len(messages) else None
-        reply = after.text if after is not None and after.role == "assistant" else ""
+        following = messages[index + 1] if index + 1 < len(messages) else None
+        reply = following.text if following is not None and following.role == "assistant" else ""
         if not reply.startswith(UNRESOLVED):
-            asked.append(message.text)
-            last = reply
-    # "And the second source?" means nothing without the answer before it, whose question stands for it.
-    if known and asked:
-        is_single = known["answer"] == last and known["question"] != "" and "? " not in known["question"]
-        if names_by_place(asked[-1]) or is_single:
-            asked[-1] = known["question"]
-    return [text for text in asked if not names_by_place(text)]
+            questions.append(message.text)
+            last_reply = reply
+    if known and questions:
+        is_single = known["question"] != "" and "? " not in known["question"]
+        # "And the second source?" means nothing without the answer before it, whose question stands for it.
+        if names_by_place(questions[-1]) or (is_single and known["answer"] == last_reply):
+            questions[-1] = known["question"]
+    return [question for question in questions if not names_by_place(question)]
 
 
 async def standalone_question(
@@ -227,9 +240,9 @@ async def standalone_question(
     reader: Reader | None,
     settings: Settings,
 ) -> tuple[Reply[Rewrite], list[str]]:
-    """Return a message as a standalone question, and the ids of the documents that the message names.
+    """Return the rewrite of a message as a standalone question, and the ids of the documents that the message names.
 
-    A message names documents by file, or as sources of the last answer.
+    A message names documents by file, or as sources of the last answer: "the second source".
 
     Args:
         question: The message.
@@ -240,20 +253,20 @@ async def standalone_question(
         reader: The model that may rewrite the message.
         settings: `rewrite`, `mesh` and `pubmed` are used.
     """
-    earlier, (summary, rest) = earlier_answer(known), summary_and_rest(history, condensed)
-    message, named = (
-        resolve_places(without_courtesy(question), earlier) if settings.rewrite != "off" else (question, ())
-    )
-    message, files = await asyncio.to_thread(resolve_file, message, library if settings.rewrite != "off" else None)
-    read = [*([Message("summary", summary)] if summary else []), *(past.message for past in rest)]
+    earlier, (summary, recent) = earlier_answer(known), summary_and_rest(history, condensed)
+    message, source_numbers, file_ids = question, tuple[int, ...](), list[str]()
+    if settings.rewrite != "off":
+        message, source_numbers = replace_places(without_courtesy(question), earlier)
+        message, file_ids = await asyncio.to_thread(resolve_file, message, library)
+    context = [*([Message("summary", summary)] if summary else []), *(past.message for past in recent)]
     rewriter = QueryRewriter(library, reader=reader, mode=settings.rewrite, mesh=settings.mesh, pubmed=settings.pubmed)
-    questions = _understood_questions([past.message for past in history], known)
     reply = await rewriter.rewritten(
         message,
-        [*read, *(sources_note(earlier) if read else [])],
-        questions,
+        [*context, *(sources_note(earlier) if context else [])],
+        _understood_questions([past.message for past in history], known),
         people_in_last_answer(earlier),
         year_of_last_answer(earlier),
     )
     documents = {citation["n"]: citation["document_id"] for citation in known["citations"]} if known else {}
-    return reply, files or [documents[n] for n in named if documents.get(n)]
+    source_ids = [documents[number] for number in source_numbers if documents.get(number)]
+    return reply, file_ids or source_ids

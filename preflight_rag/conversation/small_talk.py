@@ -1,4 +1,4 @@
-"""Replies to small talk without a language model: fixed sentences, or words of the conversation."""
+"""Replies to small talk without a language model: fixed sentences, or the conversation's own words."""
 
 from __future__ import annotations
 
@@ -33,13 +33,17 @@ SMALL_TALK = {
     "other": "That asks nothing of the documents. Ask me a question about them.",
 }
 _NO_MODEL = "Without a language model I can only repeat it:\n\n"
+QUESTION_CHARACTERS, ANSWER_CHARACTERS, GROUP_ANSWER_CHARACTERS = 300, 240, 120
+"""Characters of the beginning of a question, an answer and one of several answers in a list; guesses."""
+LEAST_GROUP_CHARACTERS = 40
+"""Characters of the beginning of one of several answers by which its line is found; a guess."""
 
 
 def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draft:
-    """Return the reply to small talk; its `[n]` are the numbers of the last answer's sources.
+    """Return the reply to small talk; its marks `[n]` are the numbers of the last answer's sources.
 
     Args:
-        talk: What the message wants.
+        talk: The intent of the message.
         history: The conversation before it, oldest first.
         earlier: The last answer from the documents.
     """
@@ -60,77 +64,90 @@ def talk_reply(talk: Talk, history: Sequence[Message], earlier: Earlier) -> Draf
 
 
 def _show_sources(numbers: Sequence[int], sources: Sequence[Source]) -> str:
-    """Return the sources with these numbers, or all of them, each with its number and quote."""
+    """Return the sources with some numbers, or all without numbers, each as a line with its quote.
+
+    The number -1 stands for the last source. A last line names the numbers of which there is no source.
+    """
     if not sources:
         return NO_SOURCES
     by_number = {source.n: source for source in sources}
-    wanted = [sources[-1].n if n == -1 else n for n in numbers] or list(by_number)
-    shown = [_show_source(by_number[n]) for n in dict.fromkeys(wanted) if n in by_number]
-    missing = [str(n) for n in wanted if n not in by_number]
+    requested = [sources[-1].n if n == -1 else n for n in numbers] or list(by_number)
+    lines = [_show_source(by_number[n]) for n in dict.fromkeys(requested) if n in by_number]
+    missing = [str(n) for n in requested if n not in by_number]
     if missing:
-        has = f"{len(sources)} source{'' if len(sources) == 1 else 's'}"
-        shown.append(f"There is no source {' or '.join(missing)}: the last answer cites {has}.")
-    return "\n\n".join(shown)
+        count = f"{len(sources)} source{'' if len(sources) == 1 else 's'}"
+        lines.append(f"There is no source {' or '.join(missing)}: the last answer cites {count}.")
+    return "\n\n".join(lines)
 
 
 def _show_source(source: Source) -> str:
-    """Return one source as a line: its number, title, place and quote."""
-    about = [part for part in (source.source, source.date) if part]
-    place = f" ({', '.join(about)})" if about else ""
+    """Return one source as a line: its number, title, file, date and quote."""
+    details = ", ".join(part for part in (source.source, source.date) if part)
+    in_parentheses = f" ({details})" if details else ""
     quote = without_marks(" ".join(source.text.split()))
-    return f'**Source {source.n}: {source.title or source.passage_id}**{place}: "{quote}" [{source.n}]'
+    return f'**Source {source.n}: {source.title or source.passage_id}**{in_parentheses}: "{quote}" [{source.n}]'
 
 
 def _show_questions(talk: Talk, history: Sequence[Message]) -> str:
-    """Return the reply to "what did I ask?": one earlier question, or all of them."""
+    """Return the reply to "what did I ask?": the question with the number asked for, the last one, or a list of all.
+
+    Small talk does not count as a question.
+    """
     questions = [turn.text for turn in history if turn.role == "user" and recognise_talk(turn.text) is None]
     if not questions:
         return NO_QUESTION
     if talk.kind == "questions":
-        return "\n".join(["You asked:", *(f"{n}. {beginning(text, 300)}" for n, text in enumerate(questions, 1))])
-    number = talk.numbers[0] if talk.numbers else -1
+        return "\n".join(
+            ["You asked:", *(f"{n}. {beginning(text, QUESTION_CHARACTERS)}" for n, text in enumerate(questions, 1))]
+        )
+    number = talk.numbers[0] if talk.numbers else -1  # -1 stands for the last question
     if number > len(questions):
         return f"You have asked {len(questions)} questions so far, so there is no question {number}."
     which = "last" if number == -1 else {1: "first"}.get(number, f"as question {number}")
-    return f'You asked {which}: "{without_marks(questions[number - 1 if number > 0 else -1])}"'
+    question = questions[number - 1] if number > 0 else questions[-1]
+    return f'You asked {which}: "{without_marks(question)}"'
 
 
 def _summarise(history: Sequence[Message]) -> str:
-    """Return each question with the beginning of its answer; small talk is left out."""
+    """Return a numbered list of the questions, each with the beginning of its answer; small talk is left out."""
     lines: list[str] = []
-    asking = False
+    follows_question = False
     for turn in history:
         if turn.role == "user":
-            asking = recognise_talk(turn.text) is None
-            lines += [f"{len(lines) + 1}. {beginning(turn.text, 300)}"] if asking else []
-        elif turn.role == "assistant" and asking and turn.text != UNANSWERED:
-            lines[-1] += f" - {beginning(turn.text, 240)}"
+            follows_question = recognise_talk(turn.text) is None
+            if follows_question:
+                lines.append(f"{len(lines) + 1}. {beginning(turn.text, QUESTION_CHARACTERS)}")
+        elif turn.role == "assistant" and follows_question and turn.text != UNANSWERED:
+            lines[-1] += f" - {beginning(turn.text, ANSWER_CHARACTERS)}"
     return "\n".join(["So far:", *lines]) if lines else NO_QUESTION
 
 
 def _shorten(earlier: Earlier) -> str:
-    """Return the first sentence of the answer with its marks; of several answers, one line each."""
+    """Return the first sentence of the last answer with its marks; of several answers, one line each."""
     if earlier.groups:
-        by_answer = {}
-        for line in earlier.answer.splitlines():
-            if numbers := MARK.findall(line):
-                by_answer[line] = "".join(f"[{n}]" for n in numbers)
-        lines = []
-        for label, answer in earlier.groups:
-            marks = next((m for line, m in by_answer.items() if beginning(answer, 40).rstrip(". ") in line), "")
-            lines.append(f"{label}: {beginning(answer, 120)} {marks}".strip())
-        return "\n".join(lines)
+        return "\n".join(_shorten_group(entity, answer, earlier.answer) for entity, answer in earlier.groups)
     text = earlier.answer.strip()
     spans = sentence_spans(text)
     if len(spans) < 2:
         return text
-    end = spans[0][1]
-    behind = MARKS.match(text, end)
-    return text[: behind.end() if behind else end]
+    _, end = spans[0]
+    marks = MARKS.match(text, end)
+    return text[: marks.end() if marks else end]
+
+
+def _shorten_group(entity: str, answer: str, whole_answer: str) -> str:
+    """Return the beginning of one of several answers behind its entity, with its marks: "Mercury: A planet. [1]".
+
+    The marks are those of the first line of the whole answer in which that answer begins.
+    """
+    start = beginning(answer, LEAST_GROUP_CHARACTERS).rstrip(". ")
+    lines = [line for line in whole_answer.splitlines() if start in line and MARK.search(line)]
+    marks = "".join(f"[{n}]" for n in MARK.findall(lines[0])) if lines else ""
+    return f"{entity}: {beginning(answer, GROUP_ANSWER_CHARACTERS)} {marks}".strip()
 
 
 def earlier_answer(known: EarlierState | None) -> Earlier:
-    """Return the last answer in the form that readers receive."""
+    """Return the stored last answer in the form that readers receive; an empty one if there is none."""
     if not known:
         return Earlier()
     citations = [Citation.model_validate(citation) for citation in known["citations"]]
@@ -144,7 +161,7 @@ def earlier_answer(known: EarlierState | None) -> Earlier:
 
 
 def _source_and_page(citation: Citation) -> str:
-    """Return where a cited passage is from: its source and page."""
+    """Return the source of a citation with its page, "report.pdf, page 3"."""
     source = short_source(citation.source)
     return ", ".join(filter(None, [source, page_name(citation.source, citation.page)]))
 

@@ -8,10 +8,10 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from preflight_rag.conversation.history import (
     UNANSWERED,
     PastMessage,
-    overflow,
+    messages_to_condense,
     past_messages,
+    split_for_summary,
     summary_and_rest,
-    summary_parts,
     tokens_of,
 )
 from preflight_rag.state.reading import Message
@@ -41,7 +41,7 @@ def test_a_question_that_is_asked_again_is_left_out():
 @given(count=st.integers(0, 60), words=st.integers(1, 400))
 def test_what_is_kept_fits_half_the_budget_and_begins_with_a_question(budget, count, words):
     history = talk(count, words)
-    older = overflow("", history, budget)
+    older = messages_to_condense("", history, budget)
     sizes = [tokens_of(past.message.text) for past in history]
     if tokens_of("") + sum(sizes) <= budget:
         assert older == 0
@@ -80,6 +80,6 @@ def test_a_beginning_is_short_and_says_that_it_is_one(text, most):
 
 def test_messages_go_into_prompts_that_hold_them():
     texts = ["word " * 3000, "word " * 3000, "x" * 10**6]
-    parts = summary_parts([Message("user", text) for text in texts])
+    parts = split_for_summary([Message("user", text) for text in texts])
     assert sum(map(len, parts)) == 3
     assert all(sum(tokens_of(message.text) for message in part) < 10_000 for part in parts)

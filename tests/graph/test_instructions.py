@@ -5,7 +5,7 @@ from broken_bow import QUESTION, script
 from langchain_core.messages import HumanMessage, SystemMessage
 
 from preflight_rag import Preflight
-from preflight_rag.conversation.instructions import LONGEST
+from preflight_rag.conversation.instructions import LONGEST_INSTRUCTIONS
 from preflight_rag.langchain import preflight_graph, preflight_tool
 from preflight_rag.testing.scripted_server import ScriptedServer
 
@@ -103,10 +103,10 @@ def test_a_history_may_begin_with_a_system_message(opened):
 
 def test_what_is_longer_than_can_be_followed_is_said(opened):
     with ScriptedServer(script(["A1"])) as server:
-        with opened(server, ["A1"], route="plain", rewrite="off", instructions="x" * (LONGEST + 1)) as app:
+        with opened(server, ["A1"], route="plain", rewrite="off", instructions="x" * (LONGEST_INSTRUCTIONS + 1)) as app:
             answer = app.ask(QUESTION)
-        assert server.count("x" * LONGEST) == 1
-        assert server.count("x" * (LONGEST + 1)) == 0
+        assert server.count("x" * LONGEST_INSTRUCTIONS) == 1
+        assert server.count("x" * (LONGEST_INSTRUCTIONS + 1)) == 0
     assert [(gap.item, gap.error) for gap in answer.gaps] == [
         ("instructions", "the first 8,000 of 8,001 characters are followed")
     ]
