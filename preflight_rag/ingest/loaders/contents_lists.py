@@ -45,7 +45,7 @@ _PAGE_NUMBER = re.compile(r"(?<![\w,:/-])(?<!\w\.)(?:(\d{1,4})|([ivxlc]{1,7}))$"
 """A page number, arabic or roman, at the end of a line."""
 _BULLET = re.compile(r"^(?:(?:o|chapter|part|section|appendix)|[^\w(\[\"']{1,3})\s+", re.IGNORECASE)
 """The mark before an entry or a heading: a bullet, which some programs write as "o", or a word such as "Chapter"."""
-_LEADERS = " \t.…·\u00a0"
+_LEADERS = " \t.…·\u00a0"  # characters between a title and its page number
 _LIST_HEADINGS = frozenset((
     "contents", "table of contents", "list of figures", "list of tables", "inhalt", "inhaltsverzeichnis",
     "table des matières", "sommaire", "índice", "índice general", "contenido", "tabla de contenido", "indice",

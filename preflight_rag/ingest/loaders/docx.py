@@ -54,7 +54,7 @@ _RELATIONSHIPS = "{http://schemas.openxmlformats.org/officeDocument/2006/relatio
 _LINK_FIELD = re.compile(r'HYPERLINK\s+"([^"]{1,500})"')
 _CONTENTS_STYLE = re.compile(r"(?:toc|contents|verzeichnis|tm|tdc|sommario|inhopg)[1-9]")
 """Style names of entries of a table of contents in Word and LibreOffice, in several languages."""
-_PAGE_NUMBER_AT_END = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})$")
+_PAGE_NUMBER_AT_END = re.compile(r"\s(?:\d{1,4}|[ivxlc]{1,7})$")  # of an entry of a table of contents
 _TABLE_CAPTION = re.compile(r"(?:table|tab\.|exhibit|schedule)\s+[\dIVX]", re.IGNORECASE)
 _TEXT_OF_BREAKS = {f"{_WORD}tab": " ", f"{_WORD}br": "\n", f"{_WORD}cr": "\n", f"{_WORD}noBreakHyphen": "-"}
 _WRAPPERS = tuple(f"{_WORD}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "smartTag", "customXml"))

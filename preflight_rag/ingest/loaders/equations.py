@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _MAXIMUM_DEPTH = 40
 """Maximum depth of nested elements that are read; a guess."""
-_RANGE_OPERATORS = ("∑", "∏", "∫")
-_DEGREE_SIGNS = ("∘", "°", "o")
+_RANGE_OPERATORS = ("∑", "∏", "∫")  # whose subscript is a lower bound
+_DEGREE_SIGNS = ("∘", "°", "o")  # signs that are set as an exponent to mean degrees
 _DEFAULT_OPERATOR = "∫"
 """The sign of an operator with bounds where the file names none."""
 

@@ -55,9 +55,11 @@ LOADERS = {
 }
 """The file extensions of each loader: the module `name` with the function `load_name`, but Markdown's is in `text`."""
 SUFFIXES = tuple(sorted(suffix for suffixes in LOADERS.values() for suffix in suffixes))
-_LOADERS_OF_SEVERAL = ("json_file", "jsonl", "table", "xml")
+_LOADERS_OF_MANY_DOCUMENTS = ("json_file", "jsonl", "table", "xml")
 ONE_DOCUMENT = tuple(
-    sorted({suffix for name in LOADERS if name not in _LOADERS_OF_SEVERAL for suffix in LOADERS[name]} - {".mbox"})
+    sorted(
+        {suffix for name in LOADERS if name not in _LOADERS_OF_MANY_DOCUMENTS for suffix in LOADERS[name]} - {".mbox"}
+    )
 )
 """Extensions of files that contain one document each; others may contain any number."""
 PACKAGE_OF_SUFFIX = {
@@ -77,6 +79,7 @@ MAXIMUM_FILE_DEPTH = 5
 """Maximum depth of files inside of files that are read, such as a PDF attached to a mail; a guess."""
 LIBRARY_FILE = "library.db"
 _TEXT_PART_SUFFIXES = (".xml", ".rels", ".html", ".htm", ".xhtml", ".opf", ".ncx")
+"""Extensions of the parts of an archive that are parsed, and so count against the limit of size."""
 _OLE_SIGNATURE = b"\xd0\xcf\x11\xe0"
 """The first bytes of an encrypted office document, or of one in the format before 2007."""
 _OTHER_KINDS = {

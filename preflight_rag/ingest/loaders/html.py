@@ -69,7 +69,7 @@ _HIDING_STYLE = re.compile(
     re.IGNORECASE,
 )
 """A `style` attribute by which a browser shows nothing of an element: "display: none", but not "display: block"."""
-_BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")
+_BOILERPLATE = ("nav", "footer", "aside", "form", "button", "select")  # elements around no text of the page
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 _LINE_ELEMENTS = frozenset((*_BLOCK_ELEMENTS.split(), "br"))
 """Elements before and after which a new line of the page's text begins."""
@@ -96,7 +96,7 @@ _NOTE_REFERENCE = re.compile(r"noteref")
 """The `epub:type` or `role` of a link to a note, which is shown as a superscript."""
 _CONTACT_LINK = re.compile(r"^(?:mailto|tel):[^\s?]", re.IGNORECASE)
 """The address of a link that writes a mail or calls a number."""
-_LETTERS = 26
+_ALPHABET_LENGTH = 26
 _LEGAL_NOTICE = re.compile(r"©|\(c\)|\b(?:copyright|all rights reserved|cookies?|imprint)\b", re.IGNORECASE)
 _FOOTER_SEPARATOR = re.compile(r"\s[·•|]\s")
 """A sign between independent parts of a footer's line: "Imprint · Updated on 7 April"."""
@@ -152,13 +152,9 @@ _REMOVED_ELEMENTS = frozenset((*_INVISIBLE_ELEMENTS, *_BOILERPLATE, "del", "s", 
 
 def load_html(path: Path, max_bytes: int) -> Iterator[Document]:
     """Yield a web page as one document with its declared metadata; raise an error if it has more than `max_bytes`."""
-    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
-
     data = read_bytes(path, max_bytes)
     page = decode(data, path, declared=_declared_encoding(data))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        soup = BeautifulSoup(page, "lxml")
+    soup = _parse_page(page)
     properties = _meta_properties(soup)
     heading = soup.find("h1")
     title = soup.title.get_text() if soup.title else ""
@@ -202,6 +198,15 @@ def _declared_encoding(data: bytes) -> str | None:
     """Return the name of the encoding that the beginning of a page declares; None if it declares none."""
     declaration = _CHARSET.search(data[:_DECLARATION_BYTES])
     return (declaration[1] or declaration[2]).decode() if declaration else None
+
+
+def _parse_page(page: str) -> BeautifulSoup:
+    """Return the parsed source of a page, without the warning that XHTML looks like XML."""
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        return BeautifulSoup(page, "lxml")
 
 
 def _page_title(shared_title: str, window_title: str, heading: str) -> str:
@@ -305,6 +310,7 @@ def _flatten_deep_elements(soup: BeautifulSoup) -> bool:
         if any(id(child) in table_holders or child.name in _TABLE_ELEMENTS for child in children):
             table_holders.add(id(element))
         elif element.name in _TABLE_ELEMENTS and height > _MAXIMUM_CELL_HEIGHT:
+            # The new contents are two levels higher: each is in a paragraph or block, and these are in groups.
             _replace_contents_by_low_elements(element, soup, heights, _MAXIMUM_CELL_HEIGHT - 2)
             height = _MAXIMUM_CELL_HEIGHT
         heights[id(element)] = height
@@ -376,11 +382,7 @@ def _replace_contents_by_low_elements(outer: Tag, soup: BeautifulSoup, heights: 
 
 def _parse_and_rewrite(page: str, report: ReadReport | None = None) -> BeautifulSoup:
     """Parse a page; return it with lists, tables, pictures and check boxes rewritten as text, and count these."""
-    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
-        soup = BeautifulSoup(page, "lxml")
+    soup = _parse_page(page)
     _remove_hidden_elements(soup)
     _rename_note_asides(soup)
     open_boxes(soup)  # Boxes here are remarks beside the text, no check boxes.
@@ -701,7 +703,7 @@ def _item_numbers(outer: Tag) -> dict[int, str]:
         for item in items:
             number = _parse_integer(item.get("value"), default=number)
             mark = str(number)
-            if style in ("a", "A") and 0 < number <= _LETTERS:
+            if style in ("a", "A") and 0 < number <= _ALPHABET_LENGTH:
                 mark = chr(ord(style) + number - 1)
             numbers[id(item)] = f"{mark}."
             number += step

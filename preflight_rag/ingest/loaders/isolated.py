@@ -49,7 +49,7 @@ MAXIMUM_QUEUED_LINES = 64
 _SECRET_WORDS = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL")
 _OUT_OF_MEMORY = "it needs more memory than a reader may have"
 _MORE_MEMORY_HELP = "Split or convert it; PREFLIGHT_READING_MB gives readers more."
-_PROCESSOR_TIME_SIGNAL = int(getattr(signal, "SIGXCPU", 0)) or 24
+_PROCESSOR_TIME_SIGNAL = int(getattr(signal, "SIGXCPU", 0)) or 24  # the number on Linux
 
 
 class IsolatedLoader:

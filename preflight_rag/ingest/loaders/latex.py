@@ -122,7 +122,7 @@ _UNIT_SIGNS = {
 _UNIT_PART = re.compile(r"\\([A-Za-z]{1,30})|([^\\\s{}~]+)")
 """A command or a run of plain characters in a unit: "\\metre", "kg"."""
 _SPACED_OPERATORS = re.compile(r"[=+<>≤≥±×·≈≠∈→←⇒∼∝]")
-_RANGE_OPERATORS = "∑∏∫"
+_RANGE_OPERATORS = "∑∏∫"  # whose subscript is a lower bound
 _SUBTITLE_COMMANDS = ("subtitle", "institute", "affiliation", "affil", "address", "keywords")
 _AUTHOR_SEPARATOR = "\x00"
 """Stands between two authors (for `\\and`) until they are split."""

@@ -16,7 +16,6 @@ HYPHEN = "\ufffe"
 _PRINTED_HYPHEN = "\u2010"
 """The hyphen (U+2010) at which typesetters of manuals break a word."""
 _HYPHENS = (HYPHEN, "-", _PRINTED_HYPHEN)
-
 _LIST_ITEM = re.compile(r"(?:[-*+•·‣◦▪●■○–—➢✓]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|\(?[ivx]{1,4}[.)])\s")
 _SENTENCE_END = re.compile(r"[.!?:;。！？؟][\"'”’»)\]]*\d{0,3}$")
 _UNFINISHED_ENDING = re.compile(

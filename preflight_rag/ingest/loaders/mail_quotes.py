@@ -24,8 +24,8 @@ MAXIMUM_DEPTH = 20
 _LINE_LENGTH = 78
 """Maximum characters of a line in mails (RFC 5322, section 2.1.1); quoted lines are not wrapped again."""
 _MAXIMUM_INTRODUCTION_LINES = 3
-_MAXIMUM_HEADER_LINES = 16
-_MINIMUM_HEADER_FIELDS = 3
+_MAXIMUM_HEADER_LINES = 16  # of a quoted header
+_MINIMUM_HEADER_FIELDS = 3  # of a quoted header
 _WORD = re.compile(r"\w+")
 _QUOTATION_MARK = re.compile(r"[ \t]{0,3}>(?!>?From )[ ]?")
 _VERB_OF_WRITING = re.compile(
