@@ -125,7 +125,8 @@ def _refuse_event(event: str, arguments: tuple[Any, ...]) -> None:
     if event.startswith("socket.") and event not in ("socket.gethostname", "socket.sethostname"):
         raise PermissionError(13, f"a process that reads files has no network ({event})")
     if event == "subprocess.Popen":
-        name = os.path.basename(os.fsdecode(arguments[0] or arguments[1][0]))
+        executable, command, *_ = arguments
+        name = os.path.basename(os.fsdecode(executable or command[0]))
         if name.removesuffix(".exe") not in _PERMITTED_PROGRAMS:
             raise PermissionError(13, f"a process that reads files starts no programs ({name})")
     elif event in _REFUSED_EVENTS:

@@ -43,7 +43,7 @@ def decode(data: bytes, path: Path, *, declared: str | None = None) -> str:
 
 
 def encoding_of(data: bytes, path: Path, *, declared: str | None = None) -> str:
-    """Return the name of the encoding of `data`, for `bytes.decode`; see `decode` for the arguments.
+    """Return the name of the encoding of `data`, for `bytes.decode`; `declared` is the one that the document declares.
 
     Raises:
         UnreadableDocument: No encoding fits.

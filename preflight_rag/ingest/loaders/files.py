@@ -55,12 +55,10 @@ LOADERS = {
 }
 """The file extensions of each loader: the module `name` with the function `load_name`, but Markdown's is in `text`."""
 SUFFIXES = tuple(sorted(suffix for suffixes in LOADERS.values() for suffix in suffixes))
-_LOADERS_OF_MANY_DOCUMENTS = ("json_file", "jsonl", "table", "xml")
-ONE_DOCUMENT = tuple(
-    sorted(
-        {suffix for name in LOADERS if name not in _LOADERS_OF_MANY_DOCUMENTS for suffix in LOADERS[name]} - {".mbox"}
-    )
+_SUFFIXES_OF_MANY_DOCUMENTS = frozenset(
+    (".mbox", *LOADERS["json_file"], *LOADERS["jsonl"], *LOADERS["table"], *LOADERS["xml"])
 )
+ONE_DOCUMENT = tuple(suffix for suffix in SUFFIXES if suffix not in _SUFFIXES_OF_MANY_DOCUMENTS)
 """Extensions of files that contain one document each; others may contain any number."""
 PACKAGE_OF_SUFFIX = {
     **dict.fromkeys((".latex", ".tex"), "pylatexenc"),

@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -381,7 +381,7 @@ def _replace_contents_by_low_elements(outer: Tag, soup: BeautifulSoup, heights: 
 
 
 def _parse_and_rewrite(page: str, report: ReadReport | None = None) -> BeautifulSoup:
-    """Parse a page; return it with lists, tables, pictures and check boxes rewritten as text, and count these."""
+    """Return the parsed page, with lists, tables, pictures and check boxes as text; count these in the report."""
     soup = _parse_page(page)
     _remove_hidden_elements(soup)
     _rename_note_asides(soup)
@@ -884,11 +884,10 @@ def _replace_tables_by_lines(soup: BeautifulSoup) -> list[list[str]]:
         if is_layout or _is_navigation_table(table):
             continue
         _resolve_table_notes(table, soup, targets)
-        rows = table.find_all("tr")
-        cells = [row.find_all(["th", "td"], recursive=False) for row in rows]
-        texts = [[cell.get_text(" ", strip=True) for cell in row] for row in cells]
+        cells = [row.find_all(["th", "td"], recursive=False) for row in table.find_all("tr")]
+        texts = [_texts_of(row) for row in cells]
         filled_rows = [row for row in texts if sum(map(bool, row)) > 1]
-        maximum_length = max((len(text) for row in texts for text in row), default=0)
+        maximum_length = max(map(len, chain.from_iterable(texts)), default=0)
         if len(filled_rows) < 2 or maximum_length > _MAXIMUM_CELL_LENGTH:
             continue
         cells_with_spans: list[list[tuple[str, int, int]]] = []
@@ -1047,12 +1046,17 @@ def _write_labelled_rows(table: Tag, soup: BeautifulSoup) -> None:
     """
     for row in table.find_all("tr"):
         cells = row.find_all(["th", "td"], recursive=False)
-        texts = [cell.get_text(" ", strip=True) for cell in cells]
+        texts = _texts_of(cells)
         has_label = [cell.name for cell in cells] == ["th", "td"]
         if has_label and all(0 < len(text) <= _MAXIMUM_CELL_LENGTH for text in texts):
             paragraph = soup.new_tag("p")
             paragraph.string = ": ".join(texts)
             row.replace_with(paragraph)
+
+
+def _texts_of(cells: Iterable[Tag]) -> list[str]:
+    """Return the text of each cell, with blanks between the texts of its elements."""
+    return [cell.get_text(" ", strip=True) for cell in cells]
 
 
 def _span_count(cell: Tag, attribute: str) -> int:

@@ -132,7 +132,10 @@ def _articles(data: bytes, place: str) -> list[_Element]:
 
 
 def _build_document(place: str, article: _Element, full_text: Literal["always", "reviews"]) -> Document | DocumentError:
-    """Return an article as a document (`full_text`: see `read_jats`); an `EmptyDocument` error if it has no text."""
+    """Return an article as a document; an `EmptyDocument` error if it has no text.
+
+    With "reviews" as `full_text`, only the abstract of an article that is no review is read.
+    """
     meta = _child(_child(article, "front"), "article-meta")
     is_review = _is_review(article, meta)
     has_full_text = is_review or full_text == "always"

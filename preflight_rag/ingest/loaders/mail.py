@@ -147,9 +147,9 @@ def _build_document(path: Path, letter: _Letter, name: str, report: ReadReport) 
     report.count("quoted_parts", body.quoted)
     if body.own_lines <= 1 and not body.quoted:
         report.less.append("its text has one line" if body.own_lines else "it has no text of its own")
-    people = (("From", letter.senders), ("To", letter.receivers), ("Cc", letter.copies))
-    header = [*((label, ", ".join(names)) for label, names in people), ("Date", letter.date)]
-    header_text = "\n".join(f"{label}: {value}" for label, value in header if value)
+    people = {"From": letter.senders, "To": letter.receivers, "Cc": letter.copies}
+    header = {label: ", ".join(names) for label, names in people.items()} | {"Date": letter.date or ""}
+    header_text = "\n".join(f"{label}: {value}" for label, value in header.items() if value)
     metadata = {"to": list(letter.receivers), "attachments": [attachment.name for attachment in letter.attachments]}
     return file_document(
         path,
@@ -177,11 +177,8 @@ def _read_attachment(
     if depth >= MAXIMUM_DEPTH:
         raise UnreadableDocument(f"it lies {MAXIMUM_DEPTH} mails deep")
     if attachment.mail is not None:
-        return list(
-            _mail_with_attachments(
-                path, _parse_message(path, attachment.mail), str(attachment_path), max_bytes, depth + 1
-            )
-        )
+        inner_letter = _parse_message(path, attachment.mail)
+        return list(_mail_with_attachments(path, inner_letter, str(attachment_path), max_bytes, depth + 1))
     about = letter.subject or ", ".join(letter.senders)
     return attached_documents(path, attachment_path, attachment.data, about, max_bytes, is_text=attachment.is_text)
 
