@@ -389,7 +389,7 @@ EXAMPLES = [
     ),
     ("ingest.loaders.nested_lists._NEGATION", "The plan doesn’t cover:", "The plan covers notes:"),
     ("ingest.loaders.pdf._NO_TITLE", "Microsoft Word - draft.doc", "Aspirin and stroke", "fullmatch"),
-    ("ingest.loaders.pdf._FIGURES_BEHIND", "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
+    ("ingest.loaders.pdf._ENDS_WITH_FIGURES", "Net sales 3,909 3,673", "It rose in 2021 for the first time"),
     ("ingest.loaders.pdf_lines.FIGURE", "$(3,115)", "3 patients", "fullmatch"),
     ("ingest.loaders.pdf_tables._PRINTED_BY_PROGRAM", "Printed 3 May 2024", "Page width", "fullmatch"),
     ("ingest.loaders.pdf_word_tables._POSTAL", "9008 Tromso", "Storgata 14", "search"),
