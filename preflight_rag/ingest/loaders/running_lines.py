@@ -1,6 +1,6 @@
-"""Running heads and feet of printed pages: a document's name, a chapter's title, the number of the page.
+"""Remove running heads and feet of printed pages: a document's name, a chapter's title, the page number.
 
-They are no part of what a page says, and would stand within a sentence that goes on over a page break.
+They are no part of a page's text, and would be inside a sentence that continues over a page break.
 """
 
 from __future__ import annotations
@@ -11,32 +11,39 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 from statistics import median
+from typing import NamedTuple
 
 from preflight_rag.ingest.loaders.contents_lists import roman
 
 EDGE_LINES = 2
+"""Number of lines at the top, and at the bottom, of a page that may be running lines."""
 MIN_PAGES = 4
-"""Fewer pages show no running heads; this number and the next ones are guesses."""
+"""Minimum number of pages to recognise running lines; this number and the next ones are guesses."""
 MOSTLY = 0.4
-"""Share of the pages on which a line stands that runs through the document."""
+"""Minimum share of the pages that have a running line."""
 LEAST_NUMBERED = 0.5
-"""Share of the pages whose edges have the number of their page."""
+"""Minimum share of the pages that have their number at an edge."""
 LEAST_ROMAN = 3
-"""Pages with roman numbers: those in front of the first chapter are few. Capital ones are those of articles."""
+"""Minimum number of pages with Roman numbers: only the few before the first chapter have lower-case ones."""
 LEAST_TITLED = 0.3
-"""Share of the pages with a title of their chapter above them from which the document prints such."""
+"""Minimum share of the pages with the title of their chapter above them, if the document prints such titles."""
 FULL_PAGE = 1000
-"""Letters of most pages of a text; slides have fewer, and the titles above them are their own."""
+"""Minimum median number of letters of a page; slides have fewer, and the titles above them are their own."""
 LONGEST = 160
-"""Characters of a running line."""
+"""Maximum number of characters of a running line."""
 SHORTEST_TITLE = 12
-"""Letters from which a title is recognised though it is cut off or goes on."""
+"""Minimum number of letters by which a title that is cut off or wrapped is recognised."""
+LONGEST_NUMBER = 9
+"""Characters at the end of a line that are searched for its page number."""
 _OF_TOTAL = re.compile(r" ?(?:/|\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bz|\bav|\baf) ?\d{1,4}$")
+"""The end of a page number with the number of all pages: "3/12", "3 of 12"."""
 _NUMBER_BEHIND = re.compile(r"(?<![^\s|·•])(?:(\d{1,4})|([ivxlc]{1,7}))$")
 _NUMBER_BEFORE = re.compile(r"(?:(\d{1,4})|([ivxlc]{1,7}))(?![^\s|·•])")
+"""A page number at the end or the beginning of a line, in digits or as a Roman numeral."""
 _PAGE_ALONE = re.compile(r"(?:page|seite|página|pagina|side|sida|strana|p\.|s\.)? ?0")
-"""A line that says which page it is and nothing else, its number as 0 and without that of all pages."""
+"""An edge key (`_edge_key`) that is only a page number, which is 0 there: "page 0"."""
 _AROUND = " -–—|·•[]()"
+"""Characters around a page number."""
 _PART = r"(?:chapter|part|section|appendix|annex|kapitel|teil|abschnitt|anhang|chapitre|partie|capítulo|capitolo)"
 _OF_PART = re.compile(
     rf"(?:\b{_PART} (?:\d{{1,3}}|[A-Z]|[IVXLC]{{1,7}})|(?<![\w.])(?:[A-Z]\.)?\d{{1,3}}(?:\.\d{{1,3}}){{0,5}})"
@@ -47,24 +54,29 @@ _OF_PART = re.compile(
 _PART_ALONE = re.compile(rf"{_PART} \w{{1,7}}[.:]?", re.IGNORECASE)
 
 LONGEST_PRINTED = 400
-"""Characters of a line that a browser prints above or below a page: it cuts titles and addresses off before."""
+"""Maximum number of characters of a line that a browser prints above or below a page: it cuts longer titles off."""
 _PRINTED_AT = r"\d{1,4}[./-] ?\d{1,2}[./-] ?\d{1,4}\.?,? (?:[^\W\d_]{2} ?)?\d{1,2}[:.]\d\d(?: ?[ap]\.? ?m\.?)?"
 _ADDRESS = r"(?:https?|ftp|file|about|data|blob|chrome-extension|moz-extension):\S+"
 _PRINTED_HEAD = re.compile(rf"{_PRINTED_AT}(?: (?P<title>\S.*))?|(?P<name>\S.*) {_ADDRESS}", re.IGNORECASE)
-"""What Chromium and Firefox print above a page: "11/28/26, 1:21 PM Lift contract", "Lift contract file:///lift.html"."""
+"""A line that Chromium and Firefox print above a page: "11/28/26, 1:21 PM Lift", "Lift file:///lift.html"."""
 _PRINTED_FOOT = re.compile(
     rf"{_ADDRESS} (?P<page>\d{{1,4}})/(?P<pages>\d{{1,4}})"
     rf"|(?P<number>\d{{1,4}}) (?:of|von|sur|de|di|van|z|av|af) (?P<total>\d{{1,4}}) {_PRINTED_AT}",
     re.IGNORECASE,
 )
-"""What they print below it: "file:///lift.html 1/2", "1 of 2 11/28/26, 1:21 PM"."""
+"""A line that they print below it: "file:///lift.html 1/2", "1 of 2 11/28/26, 1:21 PM"."""
 
-Numbering = tuple[bool, bool, int]
-"""Of a page's edges: whether the number is roman, whether it is at the foot, and what the page's place is from it."""
+
+class Numbering(NamedTuple):
+    """A way in which pages are numbered: kind and position of the number, and its difference to the page's index."""
+
+    is_roman: bool
+    is_at_foot: bool
+    difference: int
 
 
 def without_printed_edges(pages: Sequence[Sequence[str]], title: str) -> list[list[str]]:
-    """Return the pages without what a browser prints above and below each: the time, title, address and page.
+    """Return the pages without the lines that a browser prints above and below each: time, title, URL and page number.
 
     One of the two lines is enough if it has the document's title or the right number of the page, even on one page.
 
@@ -91,10 +103,11 @@ def without_printed_edges(pages: Sequence[Sequence[str]], title: str) -> list[li
 
 
 def _is_cut_title(printed: str, title: str) -> bool:
-    """Return whether a printed title is the one of the document, or the beginning of it where it is cut off."""
-    own, name = " ".join(printed.casefold().split()), " ".join(title.casefold().split())
-    kept = own.removesuffix("...").removesuffix("…").rstrip()
-    return bool(kept) and (name == own or (kept != own and name.startswith(kept)))
+    """Return whether a printed title is the title of the document, whole or cut off with "…"."""
+    printed, title = " ".join(printed.casefold().split()), " ".join(title.casefold().split())
+    beginning = printed.removesuffix("...").removesuffix("…").rstrip()
+    is_cut = beginning != printed
+    return bool(beginning) and (title == printed or (is_cut and title.startswith(beginning)))
 
 
 def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -113,175 +126,186 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
     for page in pages:
         counts.update({_edge_key(page[index]) for index in _edges(page)})
     running = {key for key, count in counts.items() if count >= max(MIN_PAGES, len(pages) * MOSTLY)}
-    numberings = _numberings(pages)
-    kept_once: set[str] = set()
-    names: set[str] = set()
+    numberings = _find_numberings(pages)
+    seen_keys: set[str] = set()
+    seen_lines: set[str] = set()  # letters of the lines so far
     result = []
-    for number, page in enumerate(pages):
+    for page_index, page in enumerate(pages):
         drop: set[int] = set()
-        numbered = _numbered_lines(page, number, numberings)
+        numbered = _numbered_lines(page, page_index, numberings)
         edges = _edges(page)
-        names.update(_letters(line) for index, line in enumerate(page) if index not in edges)
+        seen_lines.update(_letters(line) for index, line in enumerate(page) if index not in edges)
         for index in edges:
             line, key = page[index], _edge_key(page[index])
+            letters = _letters(line)
             if key in running:
-                is_word = any(map(str.isalpha, key)) and not _PAGE_ALONE.fullmatch(
-                    _OF_TOTAL.sub("", key).strip(_AROUND)
-                )
-                is_name = key not in kept_once and is_word and _letters(line) not in names
-                if not is_name:
+                is_page_number = _PAGE_ALONE.fullmatch(_OF_TOTAL.sub("", key).strip(_AROUND))
+                has_words = any(map(str.isalpha, key)) and not is_page_number
+                is_first_naming = key not in seen_keys and has_words and letters not in seen_lines
+                if not is_first_naming:
                     drop.add(index)
-            elif index in numbered and (not _letters(line) or counts[key] > 1 or _is_titled(line, names)):
+            elif index in numbered and (not letters or counts[key] > 1 or _is_numbered_title(line, seen_lines)):
                 drop.add(index)
-            kept_once.add(key)
-            names.add(_letters(line))
+            seen_keys.add(key)
+            seen_lines.add(letters)
         result.append([line for index, line in enumerate(page) if index not in drop])
     return result
 
 
-def _is_titled(line: str, names: set[str]) -> bool:
-    """Return whether a line ends with the number of its page, and has titles of this page or earlier ones in front.
+def _is_numbered_title(line: str, seen_lines: set[str]) -> bool:
+    """Return whether a line consists of titles seen before (by their letters) and a number at its end.
 
-    "1 Scope" is no such line: it may be the heading of a page of its own.
+    "1 Scope", with the number in front, may be a heading.
     """
     if not line[-1].isdigit():
         return False
     parts = [part for part in map(_letters, _OF_PART.split(f"{line} ")) if part]
-    return all(part in names for part in parts)
+    return all(part in seen_lines for part in parts)
 
 
 def without_titles(pages: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the pages without chapters' titles that are printed again above the pages of the chapters.
+    """Return the pages without the titles of chapters that are repeated above the pages of the chapters.
 
-    Such a line has the titles of a chapter and of a section, or a title in capitals, or one that is cut off. A title
-    in capitals runs on from the page before; where it does not, it is a heading of another chapter, as "MAINTENANCE" of
-    the next machine.
+    Such a line has the titles of a chapter and of a section, or a title in capitals, or one that is cut off. A single
+    title in capitals has to be on the page before, or again on this page: otherwise it is the heading of another
+    chapter, such as "MAINTENANCE" of the next machine.
 
     Args:
         pages: The printed lines of each page, without tables of contents, which have the titles of later pages.
     """
-    filled = [sum(map(str.isalpha, "".join(page))) for page in pages if any(page)]
-    if len(filled) < MIN_PAGES or median(filled) < FULL_PAGE:
+    letter_counts = [sum(map(str.isalpha, "".join(page))) for page in pages if any(page)]
+    if len(letter_counts) < MIN_PAGES or median(letter_counts) < FULL_PAGE:
         return [list(page) for page in pages]
-    first_at: dict[str, int] = {}
-    for number, page in enumerate(pages):
+    first_page_of: dict[str, int] = {}
+    for page_index, page in enumerate(pages):
         for line in page:
-            first_at.setdefault(_letters(line), number)
-    ordered = sorted(first_at)
-    titled: dict[int, int] = {}
-    lines: set[str] = set()
-    before: set[str] = set()
-    for number, page in enumerate(pages):
-        if number and any(pages[number - 1]):
-            before = set(map(_letters, pages[number - 1]))
+            first_page_of.setdefault(_letters(line), page_index)
+    sorted_lines = sorted(first_page_of)
+    title_index_of: dict[int, int] = {}
+    heading_lines: set[str] = set()  # lines that are no running heads
+    lines_before: set[str] = set()
+    for page_index, page in enumerate(pages):
+        if page_index and any(pages[page_index - 1]):
+            lines_before = set(map(_letters, pages[page_index - 1]))
         top = next((index for index, line in enumerate(page) if line), None)
         if top is None or len(page[top]) > LONGEST or _PART_ALONE.fullmatch(page[top]):
             continue
-        below = {_letters(line) for line in page[top + 1 :]}
-        parts = [part for part in map(_letters, _OF_PART.split(page[top])) if part]
-        # What is printed like the title itself may be one: a table goes on below it, or another thing of this name.
-        is_head = len(parts) > 1 or page[top].endswith(("…", "...")) or (page[top].isupper() and page[top] not in lines)
-        lines.update(page[top + is_head :])
-        is_alone = len(parts) == 1 and not page[top].endswith(("…", "..."))
-        runs_on = not is_alone or parts[0] in before | below or _begins(before, parts[0])
-        if is_head and runs_on and all(_is_title(part, number, first_at, ordered, below) for part in parts):
-            titled[number] = top
-    if len(titled) < max(MIN_PAGES, LEAST_TITLED * len(filled)):
+        line = page[top]
+        below = {_letters(other) for other in page[top + 1 :]}
+        parts = [part for part in map(_letters, _OF_PART.split(line)) if part]
+        is_cut = line.endswith(("…", "..."))
+        # A line that is also printed elsewhere in the same way may be a heading: of a table that continues below it.
+        is_head = len(parts) > 1 or is_cut or (line.isupper() and line not in heading_lines)
+        heading_lines.update(page[top + 1 :] if is_head else page[top:])
+        is_alone = len(parts) == 1 and not is_cut
+        is_repeated = not is_alone or parts[0] in lines_before | below or _is_wrapped_in(parts[0], lines_before)
+        if (
+            is_head
+            and is_repeated
+            and all(_is_title(part, page_index, first_page_of, sorted_lines, below) for part in parts)
+        ):
+            title_index_of[page_index] = top
+    if len(title_index_of) < max(MIN_PAGES, LEAST_TITLED * len(letter_counts)):
         return [list(page) for page in pages]
-    return [
-        [line for index, line in enumerate(page) if index != titled.get(number)] for number, page in enumerate(pages)
-    ]
+    result: list[list[str]] = []
+    for page_index, page in enumerate(pages):
+        result.append([line for index, line in enumerate(page) if index != title_index_of.get(page_index)])
+    return result
 
 
-def _begins(lines: set[str], part: str) -> bool:
-    """Return whether a part of a running head goes on in one of some lines, or one of them in the part: it is wrapped.
+def _is_wrapped_in(part: str, lines: set[str]) -> bool:
+    """Return whether a long part of a running head begins like one of some lines; both are given by their letters."""
+    for line in lines:
+        is_long = min(len(line), len(part)) >= SHORTEST_TITLE
+        if is_long and (line.startswith(part) or part.startswith(line)):
+            return True
+    return False
+
+
+def _is_title(
+    part: str, page_index: int, first_page_of: dict[str, int], sorted_lines: Sequence[str], below: set[str]
+) -> bool:
+    """Return whether a part of a running head is a line of its page or of an earlier one, or begins like one.
 
     Args:
-        lines: The letters of lines.
         part: The letters of the part.
-    """
-    return any(
-        min(len(line), len(part)) >= SHORTEST_TITLE and (line.startswith(part) or part.startswith(line))
-        for line in lines
-    )
-
-
-def _is_title(part: str, page: int, first_at: dict[str, int], ordered: Sequence[str], below: set[str]) -> bool:
-    """Return whether a line of this page or an earlier one begins as a part of a running head does, or it as the line.
-
-    Args:
-        part: The letters of the part.
-        page: The number of its page.
-        first_at: The first page of each line, by its letters.
-        ordered: The letters of all lines in order.
+        page_index: The index of its page.
+        first_page_of: The index of the first page that has a line, by the line's letters.
+        sorted_lines: The letters of all lines in alphabetical order.
         below: The letters of the other lines of the page.
     """
-    if part in below or first_at.get(part, page) < page:
+    if part in below or first_page_of.get(part, page_index) < page_index:
         return True
     if len(part) < SHORTEST_TITLE:
         return False
-    for line in islice(ordered, bisect_left(ordered, part), None):  # the head is cut off: "THE DEBIAN PACKAGE…"
+    for line in islice(sorted_lines, bisect_left(sorted_lines, part), None):  # a head cut off: "THE DEBIAN PACKAGE…"
         if not line.startswith(part):
             break
-        if line in below or first_at[line] < page:
+        if line in below or first_page_of[line] < page_index:
             return True
-    # The heading goes on in its next line, which the head has, too.
-    heads = (part[:end] for end in range(SHORTEST_TITLE, len(part)))
-    return any(head in below or first_at.get(head, page) < page for head in heads)
+    # A heading of two lines, of which the head has both.
+    beginnings = (part[:end] for end in range(SHORTEST_TITLE, len(part)))
+    return any(line in below or first_page_of.get(line, page_index) < page_index for line in beginnings)
 
 
-def _numberings(pages: Sequence[Sequence[str]]) -> set[Numbering]:
-    """Return how the pages are numbered at their edges: by numbers that grow by one from page to page."""
-    found: dict[Numbering, set[int]] = {}
-    for number, page in enumerate(pages):
+def _find_numberings(pages: Sequence[Sequence[str]]) -> set[Numbering]:
+    """Return the ways in which most pages are numbered at their edges; Roman ones of a few consecutive pages, too."""
+    pages_of: dict[Numbering, set[int]] = {}
+    for page_index, page in enumerate(pages):
         for index in _edges(page):
-            for numbering in _numbers(page, index, number):
-                found.setdefault(numbering, set()).add(number)
-    filled = sum(1 for page in pages if any(page))
-    kept = set()
-    for numbering, places in found.items():
-        if not numbering[0]:
-            if len(places) >= max(MIN_PAGES, LEAST_NUMBERED * filled):
-                kept.add(numbering)
-        elif len(places) >= LEAST_ROMAN and all(after - before <= 2 for before, after in pairwise(sorted(places))):
-            kept.add(numbering)
-    return kept
+            for numbering in _possible_numberings(page, index, page_index):
+                pages_of.setdefault(numbering, set()).add(page_index)
+    filled_pages = sum(1 for page in pages if any(page))
+    result = set()
+    for numbering, page_indexes in pages_of.items():
+        if numbering.is_roman:
+            are_consecutive = all(after - before <= 2 for before, after in pairwise(sorted(page_indexes)))
+            is_used = len(page_indexes) >= LEAST_ROMAN and are_consecutive
+        else:
+            is_used = len(page_indexes) >= max(MIN_PAGES, LEAST_NUMBERED * filled_pages)
+        if is_used:
+            result.add(numbering)
+    return result
 
 
-def _numbered_lines(page: Sequence[str], number: int, numberings: set[Numbering]) -> set[int]:
-    """Return the line at the head of a page and the one at its foot that have its number: of two, the outer one."""
-    found: dict[bool, int] = {}
+def _numbered_lines(page: Sequence[str], page_index: int, numberings: set[Numbering]) -> set[int]:
+    """Return the indexes of the outermost lines at the top and the bottom of a page that have its number."""
+    head = foot = None
     for index in _edges(page):
-        for numbering in _numbers(page, index, number):
-            if numbering in numberings and (numbering[1] or False not in found):
-                found[numbering[1]] = index
-    return set(found.values())
+        for numbering in _possible_numberings(page, index, page_index):
+            if numbering not in numberings:
+                continue
+            if numbering.is_at_foot:
+                foot = index
+            elif head is None:
+                head = index
+    return {index for index in (head, foot) if index is not None}
 
 
-def _numbers(page: Sequence[str], index: int, number: int) -> Iterator[Numbering]:
-    """Yield the numberings of which a line at an edge of a page may be."""
+def _possible_numberings(page: Sequence[str], index: int, page_index: int) -> Iterator[Numbering]:
+    """Yield the numberings to which a number at the beginning or end of a line, at an edge of a page, may belong."""
     line = page[index].strip(_AROUND)
     if len(line) > LONGEST:
         return
-    is_foot = sum(1 for each in page[index:] if each) <= EDGE_LINES
+    is_at_foot = sum(1 for following in page[index:] if following) <= EDGE_LINES
     line = _OF_TOTAL.sub("", line)
-    for match in filter(None, (_NUMBER_BEHIND.search(line[-9:]), _NUMBER_BEFORE.match(line))):
+    for match in filter(None, (_NUMBER_BEHIND.search(line[-LONGEST_NUMBER:]), _NUMBER_BEFORE.match(line))):
         value = int(match[1]) if match[1] else roman(match[2])
         if value:
-            yield match[1] is None, is_foot, value - number
+            yield Numbering(match[1] is None, is_at_foot, value - page_index)
 
 
 def _letters(line: str) -> str:
-    """Return the letters of a line in lower case, by which a title is recognised in capitals and without its number."""
+    """Return the letters of a line in lower case: titles are compared without regard to capitals and numbers."""
     return "".join(filter(str.isalpha, line.casefold()))
 
 
 def _edges(page: Sequence[str]) -> list[int]:
-    """Return the indices of the first and last lines of a page that are not blank."""
+    """Return the indexes of the first and last lines of a page that are not blank, `EDGE_LINES` each."""
     filled = [index for index, line in enumerate(page) if line]
     return sorted({*filled[:EDGE_LINES], *filled[-EDGE_LINES:]})
 
 
 def _edge_key(line: str) -> str:
-    """Return a header or footer without its numbers, by which the same line on other pages is recognised."""
+    """Return a header or footer in lower case with 0 for each number, so that it is the same on all pages."""
     return re.sub(r"\d+|\b[ivxl]+\b", "0", line.casefold()).strip()
