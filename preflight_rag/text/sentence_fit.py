@@ -26,34 +26,34 @@ from preflight_rag.text.values import last_question
 from preflight_rag.text.versions import names_version, replacing, supersedes
 from preflight_rag.text.words import STOP_WORDS, words_by_token
 
-PARALLEL = 0.5
+MIN_PARALLEL_SHARE = 0.5
 """Least share of the shorter sentence's words that two sentences have in common that say the same of two things; this
 and the next were set on the half of `tests/one_word_pairs.py` that was looked at."""
-MOST_RIVALS = 32
-"""Number of sentences with most of the question's words with which others are compared."""
+MAX_COMPARED = 32
+"""Most sentences, those with most of the question's words, with which others are compared."""
 
-_OF_NOW = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
+_ASKS_PRESENT = re.compile(r"^\W*who(?:['’]s|\s(?:is|are))\b|\b(?:now|currently|current|today)\b", re.I)
 _ASKS_HOLDER = re.compile(
     r"^\W*who(?:['’]s|\s(?:is|will|becomes|succeeds|was (?:appointed|named)|has (?:become|been (?:appointed|named))))"
     r"\b",
     re.I,
 )
 """Matches questions for the holder, or the new holder, of an office: "Who was appointed chief executive?"."""
-_FORMER = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
-_NOW = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
-_PAST_OFFICE = re.compile(
+_PAST_WORD = re.compile(r"\b(?:former|formerly|previous|previously|was|were|until|ex)\b", re.I)
+_PRESENT_WORD = re.compile(r"\b(?:is|are|since|current|currently)\b", re.I)
+_HELD_IN_PAST = re.compile(
     r"\b(?:former(?:ly)?|previously|prior to|was|were|until|held|served|ex|from (?:[A-Z]\w{2,8} )?\d{4} (?:to|until))\b"
 )
-"""Of a sentence about an office: its holder held it before, unless one of the next words says more."""
-_STILL = re.compile(
+"""A word of a sentence about a former holder of an office, unless one of the next pattern's is in it, too."""
+_HELD_NOW = re.compile(
     r"\b(?:is|are|serves|since|current|currently|appointed|named|elected|becomes?|succeed(?:s|ed))\b", re.I
 )
-_LEAVES = re.compile(
+_LEAVES_OFFICE = re.compile(
     r"\b(?:retir(?:e|es|ed|ing)|resign(?:s|ed|ing)?|step(?:s|ped|ping)? down|(?:has|have|will) left|departed|outgoing"
     r"|departing|former|formerly)\b",
     re.I,
 )
-_COMES = re.compile(
+_TAKES_OFFICE = re.compile(
     r"\b(?:appointed|named|elected|succe(?:ed|eds|eded|eding|ssor)|becomes?|join(?:s|ed)|takes? (?:over|office)"
     r"|since)\b",
     re.I,
@@ -80,7 +80,7 @@ class PlacedSentence:
         end: Where it ends.
         text: Its words.
         terms: Its index terms.
-        placed: The index terms of its heading and its title.
+        context: The index terms of its heading and of its document's title.
         covered: The question's terms in the sentence, its heading and title, or the sentence to which it refers.
         heading: The index terms of its heading.
     """
@@ -90,7 +90,7 @@ class PlacedSentence:
     end: int
     text: str
     terms: frozenset[str]
-    placed: frozenset[str]
+    context: frozenset[str]
     covered: frozenset[str]
     heading: frozenset[str] = frozenset()
 
@@ -117,36 +117,39 @@ class SentenceFit:
     @cached_property
     def sentences(self) -> dict[int, list[PlacedSentence]]:
         """The sentences of each passage, by its number."""
-        return {source.n: list(self._placed(source)) for source in self._sources}
+        return {source.n: list(self._place_sentences(source)) for source in self._sources}
 
     @cached_property
-    def _rivals(self) -> list[PlacedSentence]:
-        """The sentences with most of the question's words, at most `MOST_RIVALS`."""
-        every = list(chain.from_iterable(self.sentences.values()))
-        return sorted(every, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MOST_RIVALS]
+    def _most_relevant(self) -> list[PlacedSentence]:
+        """The sentences with most of the question's words, at most `MAX_COMPARED`."""
+        sentences = chain.from_iterable(self.sentences.values())
+        return sorted(sentences, key=lambda item: (-len(item.covered), item.source.n, item.start))[:MAX_COMPARED]
 
     def misfits(self, n: int, quote: str) -> bool:
-        """Return whether a quote of a passage is about another subject, or says the opposite.
+        """Return whether a quote of a passage, given by its number, is about another subject or says the opposite.
 
         For a yes/no question, or one for what something does, a denial is an answer.
         """
         if self.is_of_other_document(n):
             return True
-        return any(self._off(item) or self._of_another_office(item) for item in self._at(n, quote))
+        return any(
+            self._misses_subject(item) or self._is_about_another_office(item)
+            for item in self._sentences_of_quote(n, quote)
+        )
 
     def is_elsewhere(self, n: int, quote: str) -> bool:
         """Return whether a quote of a passage is plainly about something else than the question.
 
-        It is so in another document than the named one, below another heading than the one that is asked for, where it
-        is about another office or about an edition that is replaced, and where it affirms what a question denies.
+        It is if it is from another document than the named one or from a replaced edition, below another heading than
+        the one that is asked for, about another office, or if it affirms what the question denies.
         """
         if self.is_of_other_document(n) or self.outdated(n, quote) or self.is_replaced(n, quote):
             return True
         return any(
-            self._of_another_office(item)
-            or (self.denying and self._opposite(item))
-            or any(self._is_under_heading_asked_for(other, item) for other in self._rivals)
-            for item in self._at(n, quote)
+            self._is_about_another_office(item)
+            or (self.denying and self._says_opposite(item))
+            or any(self._is_under_heading_asked_for(other, item) for other in self._most_relevant)
+            for item in self._sentences_of_quote(n, quote)
         )
 
     @property
@@ -155,213 +158,258 @@ class SentenceFit:
         return bool(self._of_documents)
 
     def is_of_other_document(self, n: int) -> bool:
-        """Return whether the question names a document to be asked of, and a passage is of another."""
+        """Return whether the question names a document as its source, and a passage is from another one."""
         return bool(self._of_documents) and n not in self._of_documents
 
     def outdated(self, n: int, quote: str) -> int:
-        """Return how many newer versions of the document say something similar to a quote of a passage."""
-        most = 0
-        for item in self._at(n, quote):
-            documents = {newer.source.document_id for newer in self._newer(item)}
-            most = max(most, len(documents))
-        return most
+        """Return how many newer versions of the document say something similar to a sentence of a quote, at most."""
+        maximum = 0
+        for item in self._sentences_of_quote(n, quote):
+            documents = {newer.source.document_id for newer in self._similar_in_newer_versions(item)}
+            maximum = max(maximum, len(documents))
+        return maximum
 
     def replacements(self, n: int, quote: str) -> list[PlacedSentence]:
         """Return the sentences of newer versions of the document that say something similar to a quote of a passage."""
-        return list(chain.from_iterable(map(self._newer, self._at(n, quote))))
+        return list(chain.from_iterable(map(self._similar_in_newer_versions, self._sentences_of_quote(n, quote))))
 
     def other_subject(self, n: int, quote: str) -> bool:
         """Return whether a quote of a passage is about another subject."""
-        return any(self.off_subject(item) for item in self._at(n, quote))
+        return any(self.off_subject(item) for item in self._sentences_of_quote(n, quote))
 
     def is_heading(self, n: int, text: str) -> bool:
-        """Return whether a part of a passage is a heading or the foot of a page, which states nothing by itself."""
-        source = next((each for each in self._sources if each.n == n), None)
-        if source is None or is_page_line(text):
-            return source is not None
-        return text in (source.heading, *(heading for _, heading in headings_of(source.text)))
+        """Return whether a text in a passage is a heading or a page's head or foot, which states nothing by itself.
+
+        False for an unknown passage.
+        """
+        source = self._find_source(n)
+        if source is None:
+            return False
+        return is_page_line(text) or text in (source.heading, *(heading for _, heading in headings_of(source.text)))
+
+    def _find_source(self, n: int) -> Source | None:
+        """Return the passage with a number; None if there is none."""
+        return next((source for source in self._sources if source.n == n), None)
 
     def may_claim(self, n: int, quote: str) -> bool:
-        """Return whether an answer in a quote of a passage may be claimed.
+        """Return whether an answer in a quote of a passage may be claimed: it is about the subject, and not outdated.
 
-        To a question that denies something, only one from a sentence that denies it too; to one for who holds an
-        office, only one that stands with the office's name.
+        The answer to a question that denies something must be in a sentence that denies it too; the holder of an
+        office, in one with the office's name.
         """
-        found = self._at(n, quote)
+        sentences = self._sentences_of_quote(n, quote)
         if self.is_of_other_document(n):
             return False
-        if self._office and not any(self._names_office(item) for item in found):
+        if self._office and not any(self._names_office(item) for item in sentences):
             return False
-        if any(self._off(item) or self._newer(item) for item in found) or self.is_replaced(n, quote):
+        if any(self._misses_subject(item) or self._similar_in_newer_versions(item) for item in sentences):
             return False
-        return not self.denying or any(self._polarity(item) > 0 for item in found)
+        if self.is_replaced(n, quote):
+            return False
+        return not self.denying or any(self._polarity(item) > 0 for item in sentences)
 
     def source(self, n: int) -> Source:
-        """Return the passage of a number."""
+        """Return the passage with a number; raise KeyError if there is none."""
         return {source.n: source for source in self._sources}[n]
 
     def is_replaced(self, n: int, quote: str) -> bool:
-        """Return whether a quote is from an edition that another one replaces, and which the question does not name."""
+        """Return whether a quote is from an edition that is replaced, and whose newer editions do not have its words.
+
+        False if the question names the edition.
+        """
         if n not in self._replacing:
-            source = next((each for each in self._sources if each.n == n), None)
-            named = source is None or names_version(self.question, source)
-            self._replacing[n] = [] if named or source is None else replacing(source, self._sources)
-        newer = self._replacing[n]
-        return bool(newer) and not any(quote in each.text for each in newer)
+            source = self._find_source(n)
+            is_named = source is None or names_version(self.question, source)
+            self._replacing[n] = [] if is_named or source is None else replacing(source, self._sources)
+        newer_passages = self._replacing[n]
+        return bool(newer_passages) and not any(quote in passage.text for passage in newer_passages)
 
     def better(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return fitting sentences similar to a quote that does not fit, those with most question words first."""
-        asked = self._at(n, quote)
-        found = []
-        for item in self._rivals:
-            if not any(_parallel(item, other, self._terms) for other in asked):
+        """Return the sentences that fit the question and are similar to a quote, those with most of its words first."""
+        sentences = self._sentences_of_quote(n, quote)
+        fitting = []
+        for item in self._most_relevant:
+            if not any(_are_parallel(item, other, self._terms) for other in sentences):
                 continue
-            if self._off(item) or self._newer(item):
+            if self._misses_subject(item) or self._similar_in_newer_versions(item):
                 continue
             if not self.denying or self._polarity(item) > 0:
-                found.append(item)
-        return found
+                fitting.append(item)
+        return fitting
 
     def off_subject(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence repeats another one nearly word for word about another subject.
+        """Return whether a sentence is about another subject: a nearly equal one has more of the question's words.
 
-        Under two headings of one document, a word of the question that both have is enough: "It is open from six"
-        below "Kitchen" and "It is open from four" below "Sauna".
+        Under two headings of one document, one shared word of the question is enough: "It is open from six" below
+        "Kitchen" and "It is open from four" below "Sauna".
         """
-        for other in self._rivals:
+        for other in self._most_relevant:
             if self._is_under_heading_asked_for(other, item):
                 return True
-            more = other.covered > item.covered
-            if not (more or other.placed & self._terms > item.placed & self._terms):
+            asked_context, other_context = item.context & self._terms, other.context & self._terms
+            if other.covered > item.covered:
+                missing = other.covered - item.covered
+            elif other_context > asked_context:
+                missing = other_context - item.covered
+            else:
                 continue
-            missing = (other.covered if more else other.placed & self._terms) - item.covered
-            if not missing or not _parallel(item, other, self._terms):
+            if not missing or not _are_parallel(item, other, self._terms):
                 continue
-            if any(_has_another(item, other, term) for term in missing):
+            if any(_has_other_word_for(item, other, term) for term in missing):
                 return True
         return False
 
     def _is_under_heading_asked_for(self, other: PlacedSentence, item: PlacedSentence) -> bool:
-        """Return whether of two sentences of a document the first alone stands under the heading that is asked for."""
-        named = other.heading & self._terms
-        if not named or not item.heading or item.heading == other.heading or not _same_document(item, other):
+        """Return whether `other`, and not `item`, stands under the heading that the question names, in one document.
+
+        Both must share a term of the question beside the heading's, and `other` must cover as many as `item`.
+        """
+        other_named, item_named = other.heading & self._terms, item.heading & self._terms
+        if not other_named or not item.heading or item.heading == other.heading:
             return False
-        if not (item.terms & other.terms & self._terms - other.heading) or not other.covered >= item.covered:
+        if not _are_in_same_document(item, other) or not other.covered >= item.covered:
             return False
-        if named > item.heading & self._terms:
-            return not named <= item.terms | item.heading
+        if not item.terms & other.terms & self._terms - other.heading:
+            return False
+        if other_named > item_named:
+            return not other_named <= item.terms | item.heading
         # "Former members" is not the heading of "What is the fee for members?" where another is "Members".
-        return named == item.heading & self._terms and other.heading <= self._terms < item.heading | self._terms
+        return other_named == item_named and other.heading <= self._terms < item.heading | self._terms
 
-    def _off(self, item: PlacedSentence) -> bool:
+    def _misses_subject(self, item: PlacedSentence) -> bool:
         """Return whether a sentence is about another subject, says the opposite, or is about a former holder."""
-        return self.off_subject(item) or self._opposite(item) or self._former(item)
+        return self.off_subject(item) or self._says_opposite(item) or self._is_about_former_holder(item)
 
-    def _former(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence is about a former holder of an office while another names the present one."""
-        leaves = _LEAVES.search(item.text) and not _COMES.search(item.text)
-        if leaves and _ASKS_HOLDER.search(self.question) and not _ASKS_LEAVING.search(self.question):
+    def _is_about_former_holder(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence is about a former holder of an office, and the question about the present one.
+
+        The sentence says that the holder leaves, or another nearly equal sentence is about the present.
+        """
+        says_leaving = _LEAVES_OFFICE.search(item.text) and not _TAKES_OFFICE.search(item.text)
+        if says_leaving and _ASKS_HOLDER.search(self.question) and not _ASKS_LEAVING.search(self.question):
             return True
-        if not _OF_NOW.search(self.question) or not _FORMER.search(item.text):
+        if not _ASKS_PRESENT.search(self.question) or not _PAST_WORD.search(item.text):
             return False
         return any(
-            _NOW.search(other.text) and not _FORMER.search(other.text) and _parallel(item, other, self._terms)
-            for other in self._rivals
+            _PRESENT_WORD.search(other.text)
+            and not _PAST_WORD.search(other.text)
+            and _are_parallel(item, other, self._terms)
+            for other in self._most_relevant
         )
 
-    def _of_another_office(self, item: PlacedSentence) -> bool:
-        """Return whether a sentence lacks the requested office, or is only about its past, while another does not."""
+    def _is_about_another_office(self, item: PlacedSentence) -> bool:
+        """Return whether a sentence lacks the office whose holder is asked for, or is only about its past.
+
+        False if no other sentence names the office, or, for the past, its present.
+        """
         if not self._office:
             return False
-        now, named = bool(_OF_NOW.search(self.question)), self._names_office(item)
-        if named and not (now and _is_of_the_past(item.text)):
+        asks_present, is_named = bool(_ASKS_PRESENT.search(self.question)), self._names_office(item)
+        if is_named and not (asks_present and _is_about_past_only(item.text)):
             return False
-        naming = [other for other in self._rivals if self._names_office(other)]
-        return any(not (now and named and _is_of_the_past(other.text)) for other in naming)
+        naming = [other for other in self._most_relevant if self._names_office(other)]
+        if not is_named:
+            return bool(naming)
+        return any(not _is_about_past_only(other.text) for other in naming)
 
     def _names_office(self, item: PlacedSentence) -> bool:
         """Return whether a sentence, its heading or its title names the office that is asked for."""
-        placed = item.placed.issuperset(words_by_token(" ".join(self._office)))
-        return placed or names_office(item.text, self._office)
+        is_in_context = item.context.issuperset(words_by_token(" ".join(self._office)))
+        return is_in_context or names_office(item.text, self._office)
 
-    def _newer(self, item: PlacedSentence) -> list[PlacedSentence]:
-        """Return similar sentences in newer versions of the document, unless the question asks for another year."""
+    def _similar_in_newer_versions(self, item: PlacedSentence) -> list[PlacedSentence]:
+        """Return the sentences of newer versions of the document that are similar to a sentence, but not equal.
+
+        Headings and sentences about another subject, such as another year, are left out.
+        """
         return [
             other
-            for other in self._rivals
-            if _parallel(item, other, self._terms)
+            for other in self._most_relevant
+            if _are_parallel(item, other, self._terms)
             and other.terms != item.terms
             and supersedes(other.source, item.source)
             and not self.off_subject(other)
             and not self.is_heading(other.source.n, other.text)
         ]
 
-    def _opposite(self, item: PlacedSentence) -> bool:
+    def _says_opposite(self, item: PlacedSentence) -> bool:
         """Return whether a sentence says the opposite of what a question says, unless a denial may answer it."""
         return not self._takes_denials and self._polarity(item) < 0
 
     def _polarity(self, item: PlacedSentence) -> int:
-        """Return whether a sentence affirms or denies what the question asks (see `polarity`)."""
+        """Return 1 if a sentence affirms what the question asks, -1 if it denies it, 0 if that is unclear."""
         return polarity(self.question, item.text)
 
-    def _at(self, n: int, quote: str) -> list[PlacedSentence]:
-        """Return the sentences of a passage that a quote is from."""
-        found = [item for item in self.sentences.get(n, []) if quote in item.text]
-        return found[:1] or [item for item in self.sentences.get(n, []) if item.text in quote]
+    def _sentences_of_quote(self, n: int, quote: str) -> list[PlacedSentence]:
+        """Return the first sentence of a passage that contains a quote, else all those that the quote contains."""
+        sentences = self.sentences.get(n, [])
+        containing = [item for item in sentences if quote in item.text]
+        return containing[:1] or [item for item in sentences if item.text in quote]
 
-    def _placed(self, source: Source) -> list[PlacedSentence]:
-        """Return the sentences of a source with their headings and the question's words in them."""
+    def _place_sentences(self, source: Source) -> list[PlacedSentence]:
+        """Return the sentences of a passage, but no headings with "#", each with its surroundings.
+
+        A sentence that begins with a pronoun also covers the question's terms in the one before it, under one heading.
+        """
         headings = headings_of(source.text)
-        title = frozenset(words_by_token(source.title))
-        found: list[PlacedSentence] = []
-        before: tuple[str, frozenset[str]] = "", frozenset()
+        title_terms = frozenset(words_by_token(source.title))
+        sentences: list[PlacedSentence] = []
+        previous_heading, previous_terms = "", frozenset[str]()
         for start, end in sentence_spans(source.text):
             text = source.text[start:end].strip()
             if not text or text.startswith("#"):
                 continue
-            heading = next((own for at, own in reversed(headings) if at <= start), source.heading)
-            terms = frozenset(words_by_token(text))
-            placed = title | frozenset(words_by_token(heading))
-            context = terms | placed
-            if POINTS_BACK.match(text) and before[0] == heading:
-                context |= before[1]
-            own = frozenset(words_by_token(heading))
-            found.append(PlacedSentence(source, start, end, text, terms, placed, self._terms & context, own))
-            before = heading, context
-        return found
+            heading = next((name for offset, name in reversed(headings) if offset <= start), source.heading)
+            terms, heading_terms = frozenset(words_by_token(text)), frozenset(words_by_token(heading))
+            context = title_terms | heading_terms
+            known_terms = terms | context
+            if POINTS_BACK.match(text) and previous_heading == heading:
+                known_terms |= previous_terms
+            covered = self._terms & known_terms
+            sentences.append(PlacedSentence(source, start, end, text, terms, context, covered, heading_terms))
+            previous_heading, previous_terms = heading, known_terms
+        return sentences
 
 
-def _is_of_the_past(text: str) -> bool:
-    """Return whether a sentence about an office is about its holder's past alone."""
-    return bool(_PAST_OFFICE.search(text)) and not _STILL.search(text)
+def _is_about_past_only(text: str) -> bool:
+    """Return whether a sentence about an office is only about who held it in the past."""
+    return bool(_HELD_IN_PAST.search(text)) and not _HELD_NOW.search(text)
 
 
-def _same_document(a: PlacedSentence, b: PlacedSentence) -> bool:
+def _are_in_same_document(a: PlacedSentence, b: PlacedSentence) -> bool:
     """Return whether two sentences stand in the same document."""
     return a.source is b.source or bool(a.source.document_id and a.source.document_id == b.source.document_id)
 
 
-def _parallel(a: PlacedSentence, b: PlacedSentence, asked: frozenset[str]) -> bool:
-    """Return whether two sentences say nearly the same except for the words that distinguish two things."""
-    shared, least = a.terms & b.terms, min(len(a.terms), len(b.terms))
-    return a is not b and bool(shared & asked) and len(shared) >= PARALLEL * least
+def _are_parallel(a: PlacedSentence, b: PlacedSentence, question_terms: frozenset[str]) -> bool:
+    """Return whether two different sentences share a term of the question and half of the shorter one's terms.
+
+    Such sentences say nearly the same of two things.
+    """
+    shared, shorter_length = a.terms & b.terms, min(len(a.terms), len(b.terms))
+    return a is not b and bool(shared & question_terms) and len(shared) >= MIN_PARALLEL_SHARE * shorter_length
 
 
-def _has_another(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
-    """Return whether a sentence has another word in place of a term, e.g. "north" for "south branch".
+def _has_other_word_for(item: PlacedSentence, other: PlacedSentence, term: str) -> bool:
+    """Return whether a sentence has another word where a second one has a term: "south branch" for "north branch".
 
-    A shorter sentence, such as "lies in Abiko" beside "lies in Abiko city", is about the same thing.
+    A shorter sentence, such as "lies in Abiko" beside "lies in Abiko city", is about the same thing. A term from the
+    second one's heading or title counts if the first one's have other terms.
     """
     if term not in other.terms:
-        return term not in other.placed or bool(item.placed - other.placed)
-    mine, theirs = _tokens(item.text), _tokens(other.text)
-    for place, token in enumerate(theirs):
+        return term not in other.context or bool(item.context - other.context)
+    item_tokens, other_tokens = _tokens(item.text), _tokens(other.text)
+    for index, token in enumerate(other_tokens):
         if term not in words_by_token(token):
             continue
-        before, behind = theirs[place - 1 : place], theirs[place + 1 : place + 2]
-        instead = [now for then, now in pairwise(mine) if [then] == before]
-        instead += [now for now, then in pairwise(mine) if [then] == behind]
-        if any(now not in theirs and now not in STOP_WORDS for now in instead):
+        before, behind = other_tokens[index - 1 : index], other_tokens[index + 1 : index + 2]
+        instead = []
+        for first, second in pairwise(item_tokens):
+            if [first] == before:
+                instead.append(second)
+            if [second] == behind:
+                instead.append(first)
+        if any(word not in other_tokens and word not in STOP_WORDS for word in instead):
             return True
     return False
 
