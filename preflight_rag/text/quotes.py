@@ -24,19 +24,23 @@ SHORTEST_FUZZY = 12
 SUPPORT_COVERAGE = 0.6
 """Least share of a statement's content words that a supporting sentence contains; set by hand."""
 
-_MAX_QUOTE = 600
+_MAX_QUOTE_CHARS = 600
 """Most characters of a quote; a longer one (a table, a list without full stops) is cut. A guess."""
-_CUTS = (" | ", "; ", ", ", " ")
+_CUT_AFTER = (" | ", "; ", ", ", " ")
 
-_SAME = str.maketrans({"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "})
+_NORMAL_CHARACTERS = str.maketrans(
+    {"“": '"', "”": '"', "„": '"', "‘": "'", "’": "'", "–": "-", "—": "-", "\u00a0": " "}
+)
 _TOKEN = re.compile(r"\S+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _ELLIPSIS = re.compile(r"(?<!\s)\s*+(?:\.{3}|…|\[\.{3}\]|\[…\])\s*")
-_LEAD = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
-_REFERENCE = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
+_LEADING_MARKS = re.compile(r"(?:(?:[#>*+|•·‣◦–-]+|\(?\d{1,3}[.)])\s+)+")
+_REFERENCE_NUMBER = re.compile(r"\s?\[\d+(?:\s?[,;–-]\s?\d+)*\]")
 _BULLET = re.compile(r"\n[ \t]*[*-][ \t]+(?=[^\s*-])")
-_HEADED = re.compile(r"^([^\n.:;,!?]{2,80})\n\s*(?=(?:Its?|They|Their|These|This|Those|Both|He|His|She|Her)\b)")
-"""A heading above the sentence whose pronoun stands for it."""
+_HEADING_BEFORE_PRONOUN = re.compile(
+    r"^([^\n.:;,!?]{2,80})\n\s*(?=(?:Its?|They|Their|These|This|Those|Both|He|His|She|Her)\b)"
+)
+"""A heading above a sentence that begins with a pronoun for it: "Pump 3\\nIt is loud."."""
 _UNDERLINE = re.compile(r"(?<=\?)\n[=~-]{3,}[ \t]{0,8}(?=\n)")
 """The line below a question that is a heading."""
 _CODE = re.compile(r"``([^`'\n]{1,300}+)''|(?<!\w)`([^`'\n]{1,100}+)'(?!\w)|`")
@@ -44,10 +48,10 @@ _CODE = re.compile(r"``([^`'\n]{1,300}+)''|(?<!\w)`([^`'\n]{1,100}+)'(?!\w)|`")
 _BOLD = re.compile(r"(?<![\w*/])\*\*(?=[^\s*/])([^*\n]{1,500}+)(?<=[^\s/])\*\*(?![\w*/])")
 _ITALIC = re.compile(r"(?<![\w*/])\*(?=[A-Z])([^*\n]{1,200}+)(?<=[\w.!?)])\*(?![\w*/])")
 """Words between single asterisks, as Markdown writes titles; not "2 * 3 * 4", "*.txt *.md" or "*tmp*"."""
-_CUT_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
+_UNPAIRED_BOLD = re.compile(r"(?<!\w)\*\*(?=\w)|(?<=[^\s/*])\*\*(?!\w)")
 """Double asterisks before or behind words, whose other pair the quote has cut off; not "2**3", not "**/x"."""
 _UNDERLINED = re.compile(r"(?<!\w)__(?=\S)((?:(?!__)[^\n]){1,300})__(?!\w)")
-_OF_PYTHON = re.compile(
+_PYTHON_NAME = re.compile(
     r"(?:init|main|name|file|all|dict|doc|call|enter|exit|iter|next|len|str|repr|new|del|eq|hash|version|future|slots|class"
     r"|import|path|package|[a-z]+(?:_[a-z]+)+)"
 )
@@ -57,7 +61,7 @@ Span = tuple[int, int]
 
 
 def locate(quote: str, text: str) -> Span | None:
-    """Return the span of a quote in a passage, or None.
+    """Return the span of a quote in a passage: verbatim, else normalised, else nearly equal; None if it is not there.
 
     A quote with an ellipsis is found by its longest part. Numbers must be the same: a quote that differs in one is not
     found, however similar the words are.
@@ -66,85 +70,103 @@ def locate(quote: str, text: str) -> Span | None:
     part = max(_ELLIPSIS.split(quote.strip()), key=len).strip()
     if not part:
         return None
-    # Most quotes are verbatim, which is quick to check.
-    at = text.find(part)
-    if at >= 0:
-        return at, at + len(part)
-    return _locate_alike(part, text) or _locate_fuzzy(part, text)
+    start = text.find(part)
+    if start >= 0:
+        return start, start + len(part)
+    return _locate_normalised(part, text) or _locate_fuzzy(part, text)
 
 
 def support(statement: str, text: str) -> Span | None:
-    """Return the sentence, or two in a row, of a passage with most of a statement's words and all its numbers."""
-    wanted = set(words(statement))
+    """Return the span of the sentence of a passage, or of two in a row, that supports a statement; None without one.
+
+    It has most of the statement's words, at least `SUPPORT_COVERAGE` of them, and all its numbers.
+    """
+    terms = set(words(statement))
     numbers = set(_NUMBER.findall(statement))
-    if not wanted:
+    if not terms:
         return None
     spans = sentence_spans(text)
     # A statement may join two neighbouring sentences; a single sentence is preferred as the shorter quote.
-    pairs = [(a[0], b[1]) for a, b in pairwise(spans)]
-    return _best_window(wanted, numbers, text, spans) or _best_window(wanted, numbers, text, pairs)
+    pairs = [(start, end) for (start, _), (_, end) in pairwise(spans)]
+    return _best_supporting_span(terms, numbers, text, spans) or _best_supporting_span(terms, numbers, text, pairs)
 
 
 def strongest(statement: str, texts: Sequence[str]) -> int | None:
-    """Return the index of the text that supports a statement with most of its words; the first of equals."""
-    found = [(i, span) for i, text in enumerate(texts) if (span := support(statement, text))]
-    if not found:
-        return None
-    wanted = set(words(statement))
-    return max(found, key=lambda item: (len(wanted & set(words(texts[item[0]][slice(*item[1])]))), -item[0]))[0]
+    """Return the index of the text that supports a statement with most of its words, the first of equals; None if none.
+
+    Only the words of the sentences that `support` finds count.
+    """
+    terms = set(words(statement))
+    best: int | None = None
+    most_shared = -1
+    for index, text in enumerate(texts):
+        if span := support(statement, text):
+            start, end = span
+            shared = len(terms & set(words(text[start:end])))
+            if shared > most_shared:
+                best, most_shared = index, shared
+    return best
 
 
-def _best_window(wanted: set[str], numbers: set[str], text: str, windows: Sequence[Span]) -> Span | None:
-    """Return the first window with all the numbers and the largest share of the words, if that is large enough."""
-    best: tuple[float, Span] | None = None
-    for start, end in windows:
-        window = text[start:end]
-        # A sentence with another number does not support it, however many words it shares.
-        if not numbers <= set(_NUMBER.findall(window)):
+def _best_supporting_span(terms: set[str], numbers: set[str], text: str, spans: Sequence[Span]) -> Span | None:
+    """Return the first span of a text with all the numbers and the largest share of the terms; None if that is low."""
+    best: Span | None = None
+    best_coverage = 0.0
+    for start, end in spans:
+        candidate = text[start:end]
+        # A sentence with another number does not support the statement, however many words it shares.
+        if not numbers <= set(_NUMBER.findall(candidate)):
             continue
-        coverage = len(wanted & set(words(window))) / len(wanted)
-        if coverage >= SUPPORT_COVERAGE and (best is None or coverage > best[0]):
-            best = (coverage, (start, end))
-    return best[1] if best else None
+        coverage = len(terms & set(words(candidate))) / len(terms)
+        if coverage >= SUPPORT_COVERAGE and coverage > best_coverage:
+            best, best_coverage = (start, end), coverage
+    return best
 
 
-def _alike(text: str) -> tuple[str, list[int]]:
+def _normalise(text: str) -> tuple[str, list[int]]:
     """Return a text in normalised form (spaces, quotation marks, case), and each character's offset in the original."""
-    out: list[str] = []
+    characters: list[str] = []
     offsets: list[int] = []
-    for i, character in enumerate(text.translate(_SAME)):
+    for offset, character in enumerate(text.translate(_NORMAL_CHARACTERS)):
         if character.isspace():
-            if out and out[-1] == " ":
+            if characters and characters[-1] == " ":
                 continue
             character = " "
         lowered = character.lower()
         # Some letters become two in lower case (İ), which would shift every offset after them.
-        out.append(lowered if len(lowered) == 1 else character)
-        offsets.append(i)
-    return "".join(out), offsets
+        characters.append(lowered if len(lowered) == 1 else character)
+        offsets.append(offset)
+    return "".join(characters), offsets
 
 
-def _locate_alike(quote: str, text: str) -> Span | None:
-    """Return where a text contains a quote, if spaces, quotation marks and case are normalised."""
-    haystack, offsets = _alike(text)
-    needle = _alike(quote)[0].strip().strip("\"'").strip(" .;,")
-    at = haystack.find(needle) if needle else -1
-    return (offsets[at], offsets[at + len(needle) - 1] + 1) if at >= 0 else None
+def _locate_normalised(quote: str, text: str) -> Span | None:
+    """Return the span of a quote in a text if both are normalised; None if it is not there.
+
+    Quotation marks and punctuation around the quote do not count.
+    """
+    normal_text, offsets = _normalise(text)
+    normal_quote, _ = _normalise(quote)
+    normal_quote = normal_quote.strip().strip("\"'").strip(" .;,")
+    start = normal_text.find(normal_quote) if normal_quote else -1
+    return (offsets[start], offsets[start + len(normal_quote) - 1] + 1) if start >= 0 else None
 
 
 def _locate_fuzzy(quote: str, text: str) -> Span | None:
-    """Return where a text has nearly a quote."""
-    haystack, offsets = _alike(text)
-    needle = _alike(quote)[0].strip()
-    if len(needle) < SHORTEST_FUZZY:
+    """Return the span of a text that nearly equals a quote and has all its numbers; None without one.
+
+    A short quote is never found.
+    """
+    normal_text, offsets = _normalise(text)
+    normal_quote = _normalise(quote)[0].strip()
+    if len(normal_quote) < SHORTEST_FUZZY:
         return None
     from rapidfuzz import fuzz  # not at the top: most quotes are found verbatim
 
-    found = fuzz.partial_ratio_alignment(needle, haystack, score_cutoff=FUZZY_SCORE)
-    if found is None or found.dest_end <= found.dest_start:
+    alignment = fuzz.partial_ratio_alignment(normal_quote, normal_text, score_cutoff=FUZZY_SCORE)
+    if alignment is None or alignment.dest_end <= alignment.dest_start:
         return None
     # The alignment may begin or end inside a word.
-    start, end = _whole_words(text, offsets[found.dest_start], offsets[found.dest_end - 1] + 1)
+    start, end = _extend_to_words(text, offsets[alignment.dest_start], offsets[alignment.dest_end - 1] + 1)
     if start >= end:  # an alignment with only spaces is no match
         return None
     # Texts that differ in one digit are similar by letters, but mean something else.
@@ -153,7 +175,7 @@ def _locate_fuzzy(quote: str, text: str) -> Span | None:
     return start, end
 
 
-def _whole_words(text: str, start: int, end: int) -> Span:
+def _extend_to_words(text: str, start: int, end: int) -> Span:
     """Return a span widened to whole words, without spaces at its ends."""
     while start > 0 and text[start - 1].isalnum() and text[start].isalnum():
         start -= 1
@@ -166,30 +188,39 @@ def _whole_words(text: str, start: int, end: int) -> Span:
     return start, end
 
 
-_GREETING = re.compile(
+_GREETING_OR_CLOSING = re.compile(
     r"(?:dear|hello|hi|hallo|good (?:morning|afternoon|evening)|sehr geehrte[rs]?|liebe[rs]?)\b[^.!?:|]{0,60}[,!]"
     r"|(?:(?:with )?(?:kind|best|warm|many)(?:est)? (?:regards|wishes|thanks)|yours (?:sincerely|faithfully|truly)"
     r"|sincerely|regards|cheers|mit freundlichen grüßen|viele grüße)[,!]?",
     re.IGNORECASE,
 )
-"""The first or the last line of a letter."""
+"""The greeting or the closing of a letter."""
 
 
 def quotable(sentence: str) -> list[str]:
-    """Return a sentence without leading list or heading marks, cut between words if it is very long."""
-    lead = _LEAD.match(sentence)
-    rest = sentence[lead.end() :] if lead else sentence
-    # A heading names a subject and states nothing; a greeting states nothing at all.
-    if (lead and lead.group().startswith("#")) or _GREETING.fullmatch(rest.strip()):
+    """Return the quotes of which a sentence consists: one, without list marks, or several pieces of a very long one.
+
+    [] for a heading with "#", and for the greeting or the closing of a letter, which state nothing.
+    """
+    marks = _LEADING_MARKS.match(sentence)
+    text = sentence[marks.end() :] if marks else sentence
+    if (marks and marks.group().startswith("#")) or _GREETING_OR_CLOSING.fullmatch(text.strip()):
         return []
     pieces = []
-    while len(rest) > _MAX_QUOTE:
-        # Cut between cells, clauses or phrases if there is such a place, else between words.
-        found = ((rest.rfind(end, _MAX_QUOTE // 2, _MAX_QUOTE), end) for end in _CUTS)
-        at = next((at + len(end) - 1 for at, end in found if at > 0), 0)
-        pieces.append(rest[: at if at > 0 else _MAX_QUOTE].strip())
-        rest = rest[at if at > 0 else _MAX_QUOTE :]
-    return [piece for piece in [*pieces, rest.strip()] if piece]
+    while len(text) > _MAX_QUOTE_CHARS:
+        cut = _cut_position(text)
+        pieces.append(text[:cut].strip())
+        text = text[cut:]
+    return [piece for piece in [*pieces, text.strip()] if piece]
+
+
+def _cut_position(text: str) -> int:
+    """Return the offset at which a long text is cut: between cells, clauses or phrases, else words, else characters."""
+    for separator in _CUT_AFTER:
+        offset = text.rfind(separator, _MAX_QUOTE_CHARS // 2, _MAX_QUOTE_CHARS)
+        if offset > 0:
+            return offset + len(separator) - 1
+    return _MAX_QUOTE_CHARS
 
 
 def quote_around(text: str, start: int, end: int) -> Span:
@@ -197,40 +228,45 @@ def quote_around(text: str, start: int, end: int) -> Span:
 
     A part over several sentences gets all of them; a very long result is cut between words around the part.
     """
-    spans = [span for span in sentence_spans(text) if span[0] < end and start < span[1]]
+    spans = _overlapping_sentences(text, start, end)
     first, last = (spans[0][0], spans[-1][1]) if spans else (start, end)
-    lead = _LEAD.match(text, first, last)
-    if lead and lead.end() <= start:
-        first = lead.end()
+    marks = _LEADING_MARKS.match(text, first, last)
+    if marks and marks.end() <= start:
+        first = marks.end()
     return _around(text, min(first, start), max(last, end), start, end)
 
 
-def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span:
-    """Return the span of a long quote's part with most of some index terms; a short quote is returned whole.
+def _overlapping_sentences(text: str, start: int, end: int) -> list[Span]:
+    """Return the spans of a text's sentences that overlap a part of it."""
+    return [(left, right) for left, right in sentence_spans(text) if left < end and start < right]
 
-    A model may quote a paragraph, and a text without full stops is one sentence.
+
+def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span:
+    """Return the span of a quote in a text, cut to the part with most of some index terms if the quote is too long.
+
+    Its beginning if it has none of the terms. A model may quote a paragraph, and a text without full stops is one
+    sentence.
     """
-    if end - start <= _MAX_QUOTE:
+    if end - start <= _MAX_QUOTE_CHARS:
         return start, end
     terms = frozenset(wanted)
-    found = [
-        (match.start(), match.end(), shared)
-        for match in _TOKEN.finditer(text, start, end)
-        if (shared := terms.intersection(words_by_token(match[0])))
-    ]
-    best: tuple[int, Span] = 0, (start, start)
-    for place, (left, right, _) in enumerate(found):
+    tokens: list[tuple[Span, frozenset[str]]] = []  # those with wanted terms
+    for match in _TOKEN.finditer(text, start, end):
+        if shared := terms.intersection(words_by_token(match[0])):
+            tokens.append((match.span(), shared))
+    best_span, most_covered = (start, start), 0
+    for index, ((left, right), _) in enumerate(tokens):
         covered: set[str] = set()
-        for _, until, shared in found[place:]:
-            if until - left > _MAX_QUOTE:
+        for (_, token_end), shared in tokens[index:]:
+            if token_end - left > _MAX_QUOTE_CHARS:
                 break
             if not shared <= covered:
-                covered, right = covered | shared, until
-        if len(covered) > best[0]:
-            best = len(covered), (left, right)
-    if not best[0]:
-        return start, _word_end(text, start, start + _MAX_QUOTE)
-    return _around(text, start, end, *best[1])
+                covered, right = covered | shared, token_end
+        if len(covered) > most_covered:
+            best_span, most_covered = (left, right), len(covered)
+    if not most_covered:
+        return start, _word_end(text, start, start + _MAX_QUOTE_CHARS)
+    return _around(text, start, end, *best_span)
 
 
 def is_title(text: str, title: str) -> bool:
@@ -240,27 +276,31 @@ def is_title(text: str, title: str) -> bool:
 
 
 def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
-    """Return a part of a sentence around a match in it, cut between words to the length of a quote."""
-    spare = max(0, _MAX_QUOTE - (end - start))
-    if last - first > end - start + spare:
+    """Return the span from `first` to `last`, cut between words to the length of a quote around its part.
+
+    The part, from `start` to `end`, always stays whole.
+    """
+    length = end - start
+    spare = max(0, _MAX_QUOTE_CHARS - length)
+    if last - first > length + spare:
         left = max(first, start - spare // 2)
-        right = min(last, left + (end - start) + spare)
-        left = max(first, right - (end - start) - spare)
+        right = min(last, left + length + spare)
+        left = max(first, right - length - spare)
         first = left if left == first else _word_start(text, left, start)
         last = right if right == last else _word_end(text, end, right)
     return first, last
 
 
-def _word_start(text: str, at: int, most: int) -> int:
-    """Return the start of the first word at or after an offset, if there is one before `most`."""
-    found = re.compile(r"\s+").search(text, at, most)
-    return found.end() if found and found.end() <= most else at
+def _word_start(text: str, offset: int, maximum: int) -> int:
+    """Return the start of the first word behind an offset, at most `maximum`; the offset if no space is between."""
+    space = re.compile(r"\s+").search(text, offset, maximum)
+    return space.end() if space else offset
 
 
-def _word_end(text: str, least: int, at: int) -> int:
-    """Return the end of the last whole word before an offset; the offset if there is none after `least`."""
-    found = max(text.rfind(" ", least, at), text.rfind("\n", least, at))
-    return found if found > least else at
+def _word_end(text: str, minimum: int, offset: int) -> int:
+    """Return the end of the last whole word before an offset; the offset if there is no space behind `minimum`."""
+    space = max(text.rfind(" ", minimum, offset), text.rfind("\n", minimum, offset))
+    return space if space > minimum else offset
 
 
 def plain(quote: str) -> str:
@@ -268,28 +308,39 @@ def plain(quote: str) -> str:
 
     The asterisks of commands and file names stay ("5 0 * * *"), as do the underscores of names ("__init__").
     """
-    quote = _UNDERLINE.sub("", _HEADED.sub(r"\1: ", quote))
-    bullets = _BULLET.findall(quote)
-    if len(bullets) > 1 or (bullets and quote[: quote.index(bullets[0])].rstrip().endswith(":")):
-        quote = _BULLET.sub(" • ", quote)
-    text = _CODE.sub(lambda found: f"‘{found[1] or found[2]}’" if found[0] != "`" else "", _REFERENCE.sub("", quote))
-    text = _UNDERLINED.sub(lambda found: found[0] if _OF_PYTHON.fullmatch(found[1]) else found[1], text)
-    return " ".join(_ITALIC.sub(r"\1", _CUT_BOLD.sub("", _BOLD.sub(r"\1", text))).split())
+    text = _UNDERLINE.sub("", _HEADING_BEFORE_PRONOUN.sub(r"\1: ", quote))
+    bullets = _BULLET.findall(text)
+    if len(bullets) > 1 or (bullets and text[: text.index(bullets[0])].rstrip().endswith(":")):
+        text = _BULLET.sub(" • ", text)
+    text = _REFERENCE_NUMBER.sub("", text)
+    text = _CODE.sub(lambda match: f"‘{match[1] or match[2]}’" if match[0] != "`" else "", text)
+    text = _UNDERLINED.sub(lambda match: match[0] if _PYTHON_NAME.fullmatch(match[1]) else match[1], text)
+    text = _UNPAIRED_BOLD.sub("", _BOLD.sub(r"\1", text))
+    return " ".join(_ITALIC.sub(r"\1", text).split())
 
 
 def with_ellipses(quote: str, text: str) -> str:
-    """Return a quote as running text, with an ellipsis if its sentence begins before it or continues after it."""
-    at = text.find(quote)
-    spans = [span for span in sentence_spans(text) if span[0] < at + len(quote) and at < span[1]] if at >= 0 else []
+    """Return a quote of a text as running text, with an ellipsis where its sentence begins before it or continues.
+
+    Without one if the quote is not in the text.
+    """
+    start = text.find(quote)
+    end = start + len(quote)
+    spans = _overlapping_sentences(text, start, end) if start >= 0 else []
     if not spans:
         return plain(quote)
-    lead = _LEAD.match(text, spans[0][0], spans[0][1])
-    begins = at <= (lead.end() if lead else spans[0][0])
-    return f"{'' if begins else '… '}{plain(quote)}{' …' if at + len(quote) < spans[-1][1] else ''}"
+    first_start, first_end = spans[0]
+    _, last_end = spans[-1]
+    marks = _LEADING_MARKS.match(text, first_start, first_end)
+    begins_sentence = start <= (marks.end() if marks else first_start)
+    return f"{'' if begins_sentence else '… '}{plain(quote)}{' …' if end < last_end else ''}"
 
 
 def elided(quote: str, sentence: str) -> str:
-    """Return a quote as running text, with an ellipsis if the sentence continues."""
-    before, after = sentence.partition(quote)[::2]
-    opens = quote[:1].isupper() or not before
-    return f"{'' if opens else '… '}{plain(quote)}{' …' if after else ''}"
+    """Return a quote as running text, with an ellipsis where the sentence has words before or behind it.
+
+    A capital at its beginning needs no ellipsis before it.
+    """
+    before, _, behind = sentence.partition(quote)
+    begins_sentence = quote[:1].isupper() or not before
+    return f"{'' if begins_sentence else '… '}{plain(quote)}{' …' if behind else ''}"
