@@ -16,31 +16,31 @@ _LONG_FORMS = {
     "cio": "chief information officer",
     "cmo": "chief marketing officer",
 }
-"""Long forms of the abbreviations of which each has one usual meaning."""
-_HEADS = (
+"""Abbreviations of offices, each with its one usual long form."""
+_OFFICE_NOUNS = (
     r"officer|executive|president|director|manager|chair|chairman|chairwoman|chairperson|secretary|minister|treasurer"
     r"|editor|head|lead|leader|partner|counsel|auditor|engineer|physician|investigator|captain|coach|mayor|governor|dean"
     r"|principal|caretaker|curator"
 )
 _ABBREVIATION = re.compile(rf"\b(?:{'|'.join(_LONG_FORMS)})\b", re.IGNORECASE)
 _LONG_FORM = re.compile(rf"\b(?:{'|'.join(_LONG_FORMS.values())})\b", re.IGNORECASE)
-_ASKED = re.compile(
+_ASKS_HOLDER = re.compile(
     r"^\W*who(?:['’]s| (?:is|are|was|were|will be|became|serves as|works as))\b(?: [\w.&’'-]{1,40}){0,5}?"
     rf"(?: (?:the|our|your|a|an|its|their|current|new|present|acting|interim)|['’]s?)* "
-    rf"(?P<office>(?:(?!the |of |for |at )[a-z-]{{2,20}} (?:and )?){{0,2}}(?:{_HEADS}))\b",
+    rf"(?P<office>(?:(?!the |of |for |at )[a-z-]{{2,20}} (?:and )?){{0,2}}(?:{_OFFICE_NOUNS}))\b",
     re.IGNORECASE,
 )
 """Asks who holds an office: "Who is the chief executive officer of Adobe?", "Who is Adobe's finance director?"."""
-_DEPUTY = frozenset(("vice", "deputy", "assistant", "associate"))
-"""Words before an office that make another one of it, as in "vice president"."""
+_DEPUTY_WORDS = frozenset(("vice", "deputy", "assistant", "associate"))
+"""Words that, before the name of an office, name another one: "vice president"."""
 _ARTICLES = frozenset(("the", "our", "your", "a", "an", "its", "their", "s"))
-_TIMES = frozenset(
+_TIME_WORDS = frozenset(
     ("current", "new", "present", "acting", "interim", "former", "first", "second", "third", "next", "last")
 )
-_NO_PART_OF_IT = _ARTICLES | _TIMES | {"female", "male", "youngest", "oldest"}
-_HOUSE = r"(?P<house>[A-Z][\w&.-]{0,30}(?: (?:& )?[A-Z][\w&.-]{0,30}){0,4})"
-_HOUSE_BEFORE = re.compile(rf"{_HOUSE}(?:['’]s?)? (?:former |new |then |current )?$")
-_HOUSE_BEHIND = re.compile(rf" (?:of|at|for) (?:the )?{_HOUSE}")
+_NO_OFFICE_WORDS = _ARTICLES | _TIME_WORDS | {"female", "male", "youngest", "oldest"}
+_ORGANISATION = r"(?P<organisation>[A-Z][\w&.-]{0,30}(?: (?:& )?[A-Z][\w&.-]{0,30}){0,4})"
+_ORGANISATION_BEFORE = re.compile(rf"{_ORGANISATION}(?:['’]s?)? (?:former |new |then |current )?$")
+_ORGANISATION_BEHIND = re.compile(rf" (?:of|at|for) (?:the )?{_ORGANISATION}")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -48,19 +48,22 @@ def other_spelling(question: str) -> str:
     """Return a question with an office's abbreviation spelled out, or its long form abbreviated; "" without either."""
     if _ABBREVIATION.search(question):
         return spelled_out(question)
-    short = {long: abbreviation.upper() for abbreviation, long in _LONG_FORMS.items()}
-    return _LONG_FORM.sub(lambda match: short[match[0].casefold()], question) if _LONG_FORM.search(question) else ""
+    if not _LONG_FORM.search(question):
+        return ""
+    abbreviations = {long_form: abbreviation.upper() for abbreviation, long_form in _LONG_FORMS.items()}
+    return _LONG_FORM.sub(lambda match: abbreviations[match[0].casefold()], question)
 
 
 def spelled_as_in(question: str, text: str) -> str:
-    """Return a question with an office's abbreviation spelled out, or its long form abbreviated, where a text does so.
+    """Return a question with its office abbreviated, or spelled out, if a text has only that other spelling.
 
-    A text that has both, or neither, leaves the question as it is.
+    A text that has both spellings, or neither, leaves the question as it is.
     """
-    other = other_spelling(question)
-    mine = _ABBREVIATION if _ABBREVIATION.search(question) else _LONG_FORM
-    theirs = _LONG_FORM if mine is _ABBREVIATION else _ABBREVIATION
-    return other if other and theirs.search(text) and not mine.search(text) else question
+    is_abbreviated = _ABBREVIATION.search(question) is not None
+    own_pattern, other_pattern = (_ABBREVIATION, _LONG_FORM) if is_abbreviated else (_LONG_FORM, _ABBREVIATION)
+    other_question = other_spelling(question)
+    text_has_other_only = other_pattern.search(text) and not own_pattern.search(text)
+    return other_question if other_question and text_has_other_only else question
 
 
 def asked_office(question: str) -> tuple[str, ...]:
@@ -68,70 +71,75 @@ def asked_office(question: str) -> tuple[str, ...]:
 
     An abbreviation is spelled out: ("chief", "executive", "officer") for "CEO".
     """
-    match = _ASKED.search(spelled_out(question))
+    match = _ASKS_HOLDER.search(spelled_out(question))
     if match is None:
         return ()
-    return tuple(word for word in _tokens(match["office"]) if word not in _NO_PART_OF_IT)
+    return tuple(word for word in _tokens(match["office"]) if word not in _NO_OFFICE_WORDS)
 
 
 def names_office(text: str, office: tuple[str, ...]) -> bool:
-    """Return whether a text names an office, in the order of its words or as "director of finance".
+    """Return whether a text names an office, given as words, in their order or as "director of finance".
 
     "Chief executive" is enough for a chief executive officer; a vice president is not a president.
     """
+    if not office:
+        return False
     tokens = _tokens(spelled_out(text))
-    needed = office[:-1] if len(office) > 2 and office[-1] == "officer" else office
-    turned = (office[-1], "of", *office[:-1]) if len(office) > 1 else ()
-    places = range(len(tokens))
-    return any(_stands_at(tokens, place, words) for words in (needed, turned) if words for place in places)
+    *first_words, last_word = office
+    may_omit_last = len(office) > 2 and last_word == "officer"
+    names = [tuple(first_words) if may_omit_last else office]
+    if first_words:
+        names.append((last_word, "of", *first_words))
+    return any(_is_named_at(tokens, index, name) for name in names for index in range(len(tokens)))
 
 
 def attached_names(text: str, office: tuple[str, ...], *, near: str) -> list[str]:
-    """Return the names that a text attaches to the mention of an office nearest to another stretch of it.
+    """Return the names of organisations beside the mention of an office that is nearest to some words of a text.
 
-    That is the house of "Norwich City manager", "Norwich City's manager" and "manager of Norwich City".
+    This is "Norwich City" in "Norwich City manager", "Norwich City's manager" and "manager of Norwich City". [] if the
+    text does not have both.
 
     Args:
         text: A sentence.
         office: The words of the office.
-        near: A stretch of the sentence, e.g. the office's holder.
+        near: Words of the sentence, e.g. the name of the office's holder.
     """
-    at, mentions = text.find(near), _mentions(text, office)
-    if at < 0 or not mentions:
+    near_start, spans = text.find(near), _spans_of_office(text, office)
+    if near_start < 0 or not spans:
         return []
-    end = at + len(near)
-    begins, ends = min(mentions, key=lambda span: min(abs(span[1] - at), abs(span[0] - end)))
-    names = [match["house"] for match in (_HOUSE_BEFORE.search(text[:begins]),) if match]
-    names += [match["house"] for match in (_HOUSE_BEHIND.match(text[ends:]),) if match]
-    return [name for name in names if name != near and any(_is_a_house(token) for token in _tokens(name))]
+    near_end = near_start + len(near)
+    start, end = min(spans, key=lambda span: min(abs(span[1] - near_start), abs(span[0] - near_end)))
+    matches = (_ORGANISATION_BEFORE.search(text[:start]), _ORGANISATION_BEHIND.match(text[end:]))
+    names = [match["organisation"] for match in matches if match]
+    return [name for name in names if name != near and any(map(_may_be_organisation_word, _tokens(name)))]
 
 
-def _mentions(text: str, office: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Return the spans in which a text names an office, by its words in their order or its abbreviation."""
-    tokens = [(match[0].casefold(), match.span()) for match in _WORD.finditer(text)]
-    found = []
-    for place, (token, span) in enumerate(tokens):
-        run = tokens[place : place + len(office)]
-        if _LONG_FORMS.get(token) == " ".join(office):
-            found.append(span)
-        elif tuple(each for each, _ in run) == office:
-            found.append((span[0], run[-1][1][1]))
-    return found
+def _spans_of_office(text: str, office: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Return the spans in which a text names an office, by its words in their order or by its abbreviation."""
+    matches = list(_WORD.finditer(text))
+    spans = []
+    for index, match in enumerate(matches):
+        run = matches[index : index + len(office)]
+        if _LONG_FORMS.get(match[0].casefold()) == " ".join(office):
+            spans.append(match.span())
+        elif tuple(word[0].casefold() for word in run) == office:
+            spans.append((match.start(), run[-1].end()))
+    return spans
 
 
-def _is_a_house(token: str) -> bool:
-    """Return whether a token can be part of an organisation's name."""
-    return token not in _NO_PART_OF_IT | _DEPUTY | {"executive", "mr", "mrs", "ms", "dr", "sir", "board", "i"}
+def _may_be_organisation_word(token: str) -> bool:
+    """Return whether a word in lower case can be part of an organisation's name, and not of an office or a title."""
+    return token not in _NO_OFFICE_WORDS | _DEPUTY_WORDS | {"executive", "mr", "mrs", "ms", "dr", "sir", "board", "i"}
 
 
-def _stands_at(tokens: list[str], place: int, office: tuple[str, ...]) -> bool:
-    """Return whether an office is named at a place, and not a deputy of it or somebody reporting to it.
+def _is_named_at(tokens: list[str], index: int, office: tuple[str, ...]) -> bool:
+    """Return whether an office is named at an index of some words, and not a deputy of it or somebody reporting to it.
 
     "Chief of Staff to the Chief Executive Officer" names no chief executive officer.
     """
-    earlier, before = ["", "", *tokens[:place]][-2:]
-    another = before in _DEPUTY or (earlier == "to" and before in _ARTICLES)
-    return not another and tuple(tokens[place : place + len(office)]) == office
+    second_previous, previous = ["", "", *tokens[:index]][-2:]
+    is_other_office = previous in _DEPUTY_WORDS or (second_previous == "to" and previous in _ARTICLES)
+    return not is_other_office and tuple(tokens[index : index + len(office)]) == office
 
 
 def spelled_out(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Answers out of sentences about another thing of the same kind: another award, another lease, another exercise.
+"""Detection of answers from sentences about another thing of the same kind: another award, lease or exercise.
 
 The extractive reader takes the day of the café's lease for "When does the shop's lease end?", and who won the
 volunteer award for "Who received the education award?". A noun of the question stands in such a sentence with another
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations, pairwise
 
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
@@ -21,17 +22,17 @@ from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_BEFORE_VERB = frozenset(
+_AUXILIARIES = frozenset(
     ["do", "does", "did", "will", "would", "can", "could", "should", "shall", "must", "may", "might"]
 )
-_BEFORE_PARTICIPLE = frozenset(["is", "are", "was", "were", "be", "been", "being", "has", "have", "had"])
+_AUXILIARIES_OF_PARTICIPLES = frozenset(["is", "are", "was", "were", "be", "been", "being", "has", "have", "had"])
 _PARTICIPLE = re.compile(
     r"\w+ed|held|sold|built|made|paid|found|given|taken|written|kept|set|shut|won|lost|chosen|sent|bought|begun|left"
     r"|done|known|put|hung|cut|run|met|seen|shown|worn|drawn|grown|brought|caught|taught|thrown|stolen|broken|closed"
 )
-_ASKED_FOR = frozenset(["many", "much", "which", "what", "whose"])
-"""Words before what is asked for, which an answer names in words of its own: "Which city", "How many people"."""
-_GENERIC = frozenset(
+_WORDS_ASKING = frozenset(["many", "much", "which", "what", "whose"])
+"""Words before the kind of thing that is asked for, which answers need not repeat: "Which city", "How many people"."""
+_GENERIC_TERMS = frozenset(
     words(
         "main total whole overall exact current present full real actual correct official first last next new old own"
         " usual normal standard regular typical average maximum minimum different various several primary principal"
@@ -47,26 +48,34 @@ _SYNONYMS = (
     frozenset(words("weekly week")),
     frozenset(words("child children kid kids")),
 )
-"""Index terms that tell things apart, and mean the same."""
+"""Groups of index terms that mean the same."""
 NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
 LEAST_SHARED = 0.5
 """Least share of a question's words in a sentence that may answer it; a guess."""
-LEAST_ABOUT = 1 / 3
-"""Least share of them in a sentence that is about what is asked; a guess."""
-_OF = re.compile(r"\b(?P<noun>[a-z]{4,30}) of (?:(?:the|our|an?|its|their|this) )?(?P<what>[\w-]{3,30})", re.IGNORECASE)
-_LONGEST_PHRASE = 6
-"""Words of a noun phrase; a guess."""
-_MOST_BEFORE, _MOST_BEHIND = 2, 4
-"""Words before a noun, and behind its "of", that tell which one is meant; a guess."""
+LEAST_SHARED_ABOUT = 1 / 3
+"""Least share of a question's words in a sentence that is about what is asked; a guess."""
+_NOUN_OF = re.compile(
+    r"\b(?P<noun>[a-z]{4,30}) of (?:(?:the|our|an?|its|their|this) )?(?P<what>[\w-]{3,30})", re.IGNORECASE
+)
+_MAX_PHRASE_WORDS = 6
+"""Most words of a noun phrase; a guess."""
+_MAX_WORDS_BEFORE, _MAX_WORDS_BEHIND = 2, 4
+"""Most words before a noun, and behind its "of", that tell which one is meant; guesses."""
 
 
 @dataclass(frozen=True)
 class _Phrase:
-    """Words of a question between its function words, and the function words before them."""
+    """A noun phrase of a question.
+
+    Attributes:
+        words: Its words, of which the last is the noun.
+        before: The function words between it and the phrase before it, in lower case.
+        has_capital: Whether one of its words begins with a capital.
+    """
 
     words: tuple[str, ...]
     before: tuple[str, ...]
-    capital: bool
+    has_capital: bool
 
 
 def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
@@ -78,54 +87,65 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
         quote: The sentence, as it stands in it.
     """
     asked = last_question(question)
-    known = frozenset(words_by_token(asked))
-    around = f"{source.title.replace('_', ' ')}\n{source.heading}\n{quote}"
+    question_terms = frozenset(words_by_token(asked))
+    title = source.title.replace("_", " ")
+    lines = (title, source.heading, quote)
+    # A sentence that begins with a pronoun is about what the one before it names.
     before = _sentence_before(source.text, quote) if POINTS_BACK.match(quote) else ""
-    stated = frozenset(words_by_token(f"{before}\n{quote}"))
-    placed = stated | frozenset(words_by_token(around))
-    titled = frozenset(words_by_token(source.title.replace("_", " ")))
-    if _is_of_another_owner(asked, quote, stated):
+    sentence_terms = frozenset(words_by_token(f"{before}\n{quote}"))
+    all_terms = sentence_terms | frozenset(words_by_token("\n".join(lines)))
+    if _has_other_complement(asked, quote, sentence_terms):
         return True
-    phrases = list(_phrases(asked))
-    for which, noun in _qualified(phrases):
-        if placed & _alike(which) or noun not in placed:
+    phrases = list(_noun_phrases(asked))
+    known_terms = question_terms | frozenset(words_by_token(title)) | _GENERIC_TERMS
+    for qualifier, noun in _qualified_nouns(phrases):
+        if all_terms & _synonyms_of(qualifier) or noun not in all_terms:
             continue
-        if any(_qualifiers(line, noun) - known - titled - _GENERIC for line in around.split("\n")):
+        if any(_qualifiers(line, noun) - known_terms for line in "\n".join(lines).split("\n")):
             return True
-    return any(_is_missing(phrase, stated, placed) for phrase in phrases)
+    return any(_is_missing(phrase, sentence_terms, all_terms) for phrase in phrases)
 
 
-def _is_of_another_owner(asked: str, quote: str, stated: frozenset[str]) -> bool:
-    """Return whether a question has "the repair of the boiler" and a sentence "the repair of the roof" alone."""
-    for match in _OF.finditer(asked):
-        wanted = frozenset(words_by_token(match["what"])) - STOP_WORDS
-        if not wanted or wanted & stated:
+def _has_other_complement(asked: str, quote: str, sentence_terms: frozenset[str]) -> bool:
+    """Return whether a question has "the repair of the boiler" and a sentence only "the repair of the roof".
+
+    `sentence_terms` are the index terms of the sentence, and of the one before it if it refers to that.
+    """
+    for match in _NOUN_OF.finditer(asked):
+        complement = frozenset(words_by_token(match["what"])) - STOP_WORDS
+        if not complement or complement & sentence_terms:
             continue
         noun = match["noun"].casefold()
-        if any(other["noun"].casefold() == noun for other in _OF.finditer(quote)):
+        if any(other["noun"].casefold() == noun for other in _NOUN_OF.finditer(quote)):
             return True
     return False
 
 
 def subject_words(question: str) -> frozenset[str]:
-    """Return the words by which the last of several questions names something."""
+    """Return the index terms by which a question, the last of several, names something: no "how", "many" or "cost"."""
     return frozenset(words(last_question(question))) - STOP_WORDS - NO_SUBJECT
 
 
 def answers_to(question: str, source: Source, quote: str) -> bool:
-    """Return whether a sentence may answer a question: it is about its thing, and has half of its words.
+    """Return whether a sentence may answer a question: it is about its thing, and has its names and half of its words.
 
     Args:
         question: The question.
         source: The passage; the words of its title and heading count.
         quote: The sentence, as it stands in it.
     """
+    if not _shares_words(question, source, quote, LEAST_SHARED) or is_of_another_thing(question, source, quote):
+        return False
+    terms = frozenset(words_by_token(f"{source.title} {source.heading} {quote}"))
+    names = surface_names(last_question(question))
+    return not any(terms.isdisjoint(words_by_token(" ".join(name))) for name in names)
+
+
+def _shares_words(question: str, source: Source, quote: str, share: float) -> bool:
+    """Return whether a sentence, with its title and heading, has at least a share of a question's subject words."""
     asked = subject_words(question)
     stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
-    if len(asked & stated) < LEAST_SHARED * len(asked) or is_of_another_thing(question, source, quote):
-        return False
-    named = frozenset(words_by_token(f"{source.title} {source.heading} {quote}"))
-    return not any(named.isdisjoint(words_by_token(" ".join(name))) for name in surface_names(last_question(question)))
+    return len(asked & stated) >= share * len(asked)
 
 
 def says_about(question: str, source: Source, quote: str) -> bool:
@@ -139,21 +159,20 @@ def says_about(question: str, source: Source, quote: str) -> bool:
         source: The passage; the words of its title and heading count.
         quote: The sentence, as it stands in it.
     """
-    asked = subject_words(question)
-    stated = frozenset(words(f"{source.title} {source.heading} {quote}"))
-    is_about = len(asked & stated) >= LEAST_ABOUT * len(asked) and not is_of_another_thing(question, source, quote)
-    return is_about and may_answer(question, quote)
+    if not _shares_words(question, source, quote, LEAST_SHARED_ABOUT):
+        return False
+    return not is_of_another_thing(question, source, quote) and may_answer(question, quote)
 
 
-def _is_missing(phrase: _Phrase, stated: frozenset[str], placed: frozenset[str]) -> bool:
-    """Return whether a sentence has no word of a phrase of two or more, and its title and heading not the noun.
+def _is_missing(phrase: _Phrase, sentence_terms: frozenset[str], all_terms: frozenset[str]) -> bool:
+    """Return whether a sentence has no word of a phrase of several words, and its title and heading lack the noun.
 
-    Names are looked at elsewhere.
+    False for phrases with names, which are looked at elsewhere. `all_terms` are those of sentence, title and heading.
     """
     terms = [frozenset(words_by_token(word)) for word in phrase.words]
-    if len(terms) < 2 or phrase.capital or not all(terms):
+    if len(terms) < 2 or phrase.has_capital or not all(terms):
         return False
-    return all(stated.isdisjoint(each) for each in terms) and placed.isdisjoint(terms[-1])
+    return sentence_terms.isdisjoint(chain.from_iterable(terms)) and all_terms.isdisjoint(terms[-1])
 
 
 def _sentence_before(text: str, quote: str) -> str:
@@ -163,98 +182,107 @@ def _sentence_before(text: str, quote: str) -> str:
     return before[-1] if before else ""
 
 
-def _phrases(question: str) -> Iterator[_Phrase]:
-    """Yield the noun phrases of a question, without the verb behind an auxiliary and without what is asked for."""
-    before: list[str] = []
-    found: list[str] = []
-    end = 0
-    for match in (*_TOKEN.finditer(question), None):
+def _noun_phrases(question: str) -> Iterator[_Phrase]:
+    """Yield the noun phrases of a question, without the verb behind an auxiliary and without what is asked for.
+
+    A phrase is the words between function words, numbers and punctuation; a capital behind a small letter begins one.
+    """
+    before: list[str] = []  # the function words before the current phrase
+    phrase: list[str] = []
+    previous_end = 0
+    for match in (*_TOKEN.finditer(question), None):  # None: the end of the question
         word = match.group() if match else ""
         is_content = bool(match) and _is_content(word)
-        broken = match is None or bool(question[end : match.start()].strip())
-        if is_content and found and word[0].isupper() and found[-1].islower():  # "did the company buy | Boots"
-            yield from _trimmed(found, before)
-            found = []
-        if found and (broken or not is_content):
-            yield from _trimmed(found, before)
-            found, before = [], []
-        if broken:
+        is_after_punctuation = match is None or bool(question[previous_end : match.start()].strip())
+        if is_content and phrase and word[0].isupper() and phrase[-1].islower():  # "did the company buy | Boots"
+            yield from _trim_phrase(phrase, before)
+            phrase = []
+        if phrase and (is_after_punctuation or not is_content):
+            yield from _trim_phrase(phrase, before)
+            phrase, before = [], []
+        if is_after_punctuation:
             before = []
         if is_content:
-            found.append(word)
+            phrase.append(word)
         elif match:
             before.append(word.casefold())
-        end = match.end() if match else end
+        previous_end = match.end() if match else previous_end
 
 
-def _trimmed(found: list[str], before: list[str]) -> Iterator[_Phrase]:
-    """Yield a phrase without its verb; none if it is what the question asks for."""
-    if not before or (before[-1] in _ASKED_FOR):
+def _trim_phrase(phrase: list[str], before: list[str]) -> Iterator[_Phrase]:
+    """Yield a phrase without its verb; nothing if the question asks for it, as for "city" in "Which city …?".
+
+    `before` are the function words before it; a phrase without any begins the question and is left out.
+    """
+    if not before or (before[-1] in _WORDS_ASKING):
         return
-    kept = list(found)
+    has_verb_at_end = _AUXILIARIES.intersection(before) or (
+        _AUXILIARIES_OF_PARTICIPLES.intersection(before) and _PARTICIPLE.fullmatch(phrase[-1])
+    )
     # Of one word alone nobody knows whether it is the verb: "did it | open", "did the | lease | of the shop end".
-    if len(kept) == 1:
-        pass
-    elif _BEFORE_VERB.intersection(before) or (
-        _BEFORE_PARTICIPLE.intersection(before) and _PARTICIPLE.fullmatch(kept[-1])
-    ):
-        kept = kept[:-1]
-    elif before[-1] in ("who", "that"):
-        kept = kept[1:]
-    kept = kept[-_LONGEST_PHRASE:]
-    if kept:
-        yield _Phrase(tuple(kept), tuple(before), any(word[0].isupper() for word in kept))
+    if len(phrase) > 1:
+        if has_verb_at_end:
+            phrase = phrase[:-1]
+        elif before[-1] in ("who", "that"):
+            phrase = phrase[1:]
+    phrase = phrase[-_MAX_PHRASE_WORDS:]
+    yield _Phrase(tuple(phrase), tuple(before), any(word[0].isupper() for word in phrase))
 
 
-def _qualified(phrases: list[_Phrase]) -> Iterator[tuple[str, str]]:
-    """Yield nouns with what tells which one is meant, as index terms: (education, award), and (shop, opening)."""
-    for place, phrase in enumerate(phrases):
+def _qualified_nouns(phrases: list[_Phrase]) -> Iterator[tuple[str, str]]:
+    """Yield, as index terms, qualifiers with their nouns: (education, award) for "education award".
+
+    The words of a phrase behind "of" or "for" qualify the noun before it: (shop, opening) for "opening of the shop".
+    """
+    for index, phrase in enumerate(phrases):
         terms = [words_by_token(word)[:1] for word in phrase.words]
-        for at, which in enumerate(terms):
-            for noun in terms[at + 1 :]:
-                yield from _pair(which, noun)
-        behind = phrases[place + 1] if place + 1 < len(phrases) else None
-        if behind and terms and behind.before[:1] in (("of",), ("for",)):
-            for word in behind.words:
-                yield from _pair(words_by_token(word)[:1], terms[-1])
+        for qualifier, noun in combinations(terms, 2):
+            yield from _pair_of_terms(qualifier, noun)
+        following = phrases[index + 1] if index + 1 < len(phrases) else None
+        if following and terms and following.before[:1] in (("of",), ("for",)):
+            for word in following.words:
+                yield from _pair_of_terms(words_by_token(word)[:1], terms[-1])
 
 
-def _alike(term: str) -> frozenset[str]:
-    """Return the terms that mean the same as a term, with itself."""
+def _synonyms_of(term: str) -> frozenset[str]:
+    """Return the index terms that mean the same as a term, with the term itself."""
     return next((group for group in _SYNONYMS if term in group), frozenset([term]))
 
 
-def _pair(which: list[str], noun: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield two index terms, if there are two and the first tells things of the second's kind apart."""
-    if which and noun and which[0] not in _GENERIC and which != noun:
-        yield which[0], noun[0]
+def _pair_of_terms(qualifier: list[str], noun: list[str]) -> Iterator[tuple[str, str]]:
+    """Yield the first index terms of a qualifier and its noun; nothing if one has none, or the qualifier is generic."""
+    if qualifier and noun and qualifier[0] not in _GENERIC_TERMS and qualifier != noun:
+        yield qualifier[0], noun[0]
 
 
 def _qualifiers(text: str, noun: str) -> frozenset[str]:
-    """Return the index terms that tell, at each place of a noun, which one is meant: before it and behind its "of"."""
+    """Return the index terms of the words that qualify a noun wherever it is in a text: before it and behind its "of".
+
+    The noun is given as an index term.
+    """
     tokens = list(_TOKEN.finditer(text))
-    found: list[str] = []
-    for place, token in enumerate(tokens):
+    qualifiers: list[str] = []
+    for index, token in enumerate(tokens):
         if noun not in words_by_token(token.group()):
             continue
-        for at in range(place - 1, max(-1, place - 1 - _MOST_BEFORE), -1):
-            if not _joins(text, tokens[at], tokens[at + 1]):
+        for position in range(index - 1, max(-1, index - 1 - _MAX_WORDS_BEFORE), -1):
+            if not _joins(text, tokens[position], tokens[position + 1]):
                 break
-            found.append(tokens[at].group())
-        following = tokens[place + 1 : place + 2]
+            qualifiers.append(tokens[position].group())
+        following = tokens[index + 1 : index + 2 + _MAX_WORDS_BEHIND]
         if following and following[0].group().casefold() == "of":
-            for at in range(place + 2, min(len(tokens), place + 2 + _MOST_BEHIND)):
-                if text[tokens[at - 1].end() : tokens[at].start()].strip():
+            for previous, word in pairwise(following):
+                if text[previous.end() : word.start()].strip():  # punctuation ends the phrase
                     break
-                found.append(tokens[at].group())
-    return frozenset(words_by_token(" ".join(filter(_is_content, found))))
+                qualifiers.append(word.group())
+    return frozenset(words_by_token(" ".join(filter(_is_content, qualifiers))))
 
 
 def _is_content(word: str) -> bool:
     """Return whether a word can be a part of a noun phrase: no function word, number, or "many" of "how many"."""
-    return word.casefold() not in STOP_WORDS | _ASKED_FOR and not word.isdigit()
+    return word.casefold() not in STOP_WORDS | _WORDS_ASKING and not word.isdigit()
 
 
 def _joins(text: str, word: re.Match[str], after: re.Match[str]) -> bool:
-    """Return whether a word belongs to the noun phrase of the word after it."""
+    """Return whether a word belongs to the noun phrase of the word after it: a content word without punctuation."""
     return _is_content(word.group()) and not text[word.end() : after.start()].strip()
