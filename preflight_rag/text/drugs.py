@@ -1,4 +1,4 @@
-"""Detection of words that are built like the name of a drug."""
+"""The pattern of words that are built like the name of a drug."""
 
 from __future__ import annotations
 

@@ -7,10 +7,9 @@ from functools import cached_property
 
 
 class LazyPattern:
-    """A regular expression compiled at its first use: few questions need it, and compiling takes longer than a search.
+    """A regular expression that is compiled at its first use, as few questions need it and compiling takes long.
 
-    Args:
-        pattern, flags: The arguments of `re.compile`.
+    `pattern` and `flags` are the arguments of `re.compile`.
     """
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
@@ -22,5 +21,5 @@ class LazyPattern:
         return re.compile(self.pattern, self.flags)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """Match the whole text, as `re.Pattern.fullmatch` does."""
+        """Return the match of the whole text, or None, as `re.Pattern.fullmatch` does."""
         return self.compiled.fullmatch(text)

@@ -1,4 +1,4 @@
-"""What people call a page of a file: of slides and sheets it is one of those."""
+"""The names of a file's pages: "p. 3", or of presentations "slide 3" and of workbooks "sheet 3"."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from pathlib import PurePath
 
 _SLIDES = (".pptx", ".pptm", ".ppt", ".ppsx", ".ppsm", ".potx", ".potm", ".odp", ".otp", ".fodp")
 _SHEETS = (".xlsx", ".xlsm", ".xls", ".xltx", ".xltm", ".ods", ".ots", ".fods")
-"""Endings of shows, templates and flat files, too; the page's `words.js` has the same two lists."""
+"""File endings of presentations and workbooks, with shows, templates and flat files; `words.js` has the same lists."""
 
 
 def page_name(source: str, page: int | None) -> str:
-    """Return a page of a file as people call it, such as "p. 3" or "sheet 2"; "" without a page.
+    """Return the name of a page of a file, such as "p. 3" or "sheet 2"; "" without a page.
 
     Args:
         source: The file's path or name.
-        page: The page, from 1.
+        page: The page's number, from 1.
     """
     if not page:
         return ""
     suffix = PurePath(source).suffix.lower()
-    kind = "slide" if suffix in _SLIDES else "sheet" if suffix in _SHEETS else "p."
-    return f"{kind} {page}"
+    if suffix in _SLIDES:
+        return f"slide {page}"
+    return f"sheet {page}" if suffix in _SHEETS else f"p. {page}"

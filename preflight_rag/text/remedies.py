@@ -6,19 +6,19 @@ import re
 
 from preflight_rag.text.values import last_question
 
-_TROUBLE = (
+_TROUBLE_AHEAD = (
     r"(?=[^?]*\b(?:against|bugs?|crash\w*|damp|drip\w*|errors?|fail\w*|faults?|from|if|issues?|leak\w*|mou?lds?|moths?"
     r"|nois[ey]|pests?|problems?|rot|rust\w*|slugs?|smells?|spam|trouble|weeds?|when|whenever|wrong)\b)"
 )
-"""Ahead stands what goes wrong: "How do I stop the car?" and "What is the solution of 3x = 6?" ask for no remedy."""
+"""Requires a word for what goes wrong: "How do I stop the car?" and "What is the solution of 3x = 6?" have none."""
 _ASKS_REMEDY = re.compile(
     r"(?:what (?:can|could|do|must|should) (?:i|we|you|one) do (?:about|against|if|when|to (?:avoid|fix|solve|stop))"
     r"|what (?:can|could|must|should) be done (?:about|against)|what helps"
     r"|how (?:can|could|do|should|to|would) (?:(?:i|one|to|we|you) )?"
     r"(?:avoid|cure|deal with|fix|get (?:around|rid of|round)|mend|overcome|prevent|remedy|repair|resolve|solve"
-    rf"|work around|stop\b{_TROUBLE})"
+    rf"|work around|stop\b{_TROUBLE_AHEAD})"
     r"|(?:are there any|is there an?|what|which) (?:are |is )?(?:an? |the )?"
-    rf"(?:cures?|fix(?:es)?|remed(?:y|ies)|workarounds?|solutions?\b{_TROUBLE}))\b",
+    rf"(?:cures?|fix(?:es)?|remed(?:y|ies)|workarounds?|solutions?\b{_TROUBLE_AHEAD}))\b",
     re.IGNORECASE,
 )
 _GIVES_REMEDY = re.compile(
@@ -28,26 +28,26 @@ _GIVES_REMEDY = re.compile(
     r"|(?:one|users|you) (?:can|have to|may|must|need to|should))\b",
     re.IGNORECASE,
 )
-_ORDERS = (
+_IMPERATIVES = (
     "add|adjust|ask|delete|disable|enable|get|install|let|lower|pour|pull|put|recompile|reduce|reinstall|reload|remove"
     "|replace|restart|rinse|select|take|tighten|try|turn|unplug|use|wait|wipe"
 )
-_ORDERS_OR_NOUNS = (
+_IMPERATIVES_OR_NOUNS = (
     "call|change|check|download|drain|fit|grease|heat|move|oil|place|press|push|raise|reset|run|set|start|switch|tap"
     "|update|upgrade|wash"
 )
-_ORDERS_OR_QUALITIES = "clean|close|dry|open|shut"
-_INSTRUCTS = re.compile(
-    rf"(?:first,? |just |please |simply |then )?(?:(?:{_ORDERS})\b(?!-| of\b)"
-    rf"|(?:{_ORDERS_OR_NOUNS})(?= (?:an?|another|any|both|each|it|its|off|out|the|their|them|these|us|your)\b| [\d`'‘])"
-    r"|check(?= (?:for|if|that|whether)\b)"
-    rf"|(?:{_ORDERS_OR_QUALITIES})(?= (?:an?|both|it|its|off|the|their|them|up|your)\b))"
+_IMPERATIVES_OR_ADJECTIVES = "clean|close|dry|open|shut"
+_INSTRUCTION = re.compile(
+    rf"(?:first,? |just |please |simply |then )?(?:(?:{_IMPERATIVES})\b(?!-| of\b)"
+    rf"|(?:{_IMPERATIVES_OR_NOUNS})(?= (?:an?|another|any|both|each|it|its|off|out|the|their|them|these|us|your)\b"
+    r"| [\d`'‘])|check(?= (?:for|if|that|whether)\b)"
+    rf"|(?:{_IMPERATIVES_OR_ADJECTIVES})(?= (?:an?|both|it|its|off|the|their|them|up|your)\b))"
     r"(?!(?: (?!(?:and|as|because|if|or|since|so|that|until|what|when|where|whether|which|while|who)\b)[\w'’-]+){0,6}"
     r" (?:are|had|has|is|was|were)\b)",
     re.IGNORECASE,
 )
-"""Orders. "Clean water is a right", "Open from 9 to 5", "Push notifications" and "Use of the hall is free" are none."""
-_MARKS = "-*+•> \t"
+"""An order: not "Clean water is a right", "Open from 9 to 5", "Push notifications", "Use of the hall is free"."""
+_LEADING_MARKS = "-*+•> \t"
 
 
 def asks_remedy(question: str) -> bool:
@@ -57,4 +57,4 @@ def asks_remedy(question: str) -> bool:
 
 def gives_remedy(sentence: str) -> bool:
     """Return whether a sentence says what can be done: "Try another cable.", "A new fuse solves this."."""
-    return _GIVES_REMEDY.search(sentence) is not None or _INSTRUCTS.match(sentence.lstrip(_MARKS)) is not None
+    return _GIVES_REMEDY.search(sentence) is not None or _INSTRUCTION.match(sentence.lstrip(_LEADING_MARKS)) is not None

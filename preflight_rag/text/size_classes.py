@@ -11,15 +11,15 @@ _SIZE = (
     r"(?:(?P<sign>up to|under|over|above|below|from|more than|less than|at least|at most|[<>≤≥])\s?)?"
     rf"(?<![\d.,])(?P<low>{_FIGURE})(?:\s?(?:[-–—]|to)\s?(?P<high>{_FIGURE}))?"
 )
-_BEHIND = (
+_WORDS_BEHIND = (
     r"(?:\s?(?P<plus>\+)|\s(?P<behind>(?:and|or) (?:over|above|more|older|up|under|below|less|younger)))?(?![-\w])"
 )
-_CLASS = re.compile(rf"{_SIZE}(?:\s?(?P<unit>[^\W\d_]{{1,12}}))?{_BEHIND}", re.IGNORECASE)
-_ASKED = re.compile(rf"(?<![-\w]){_SIZE}[\s-]?(?P<unit>[^\W\d_]{{1,12}}){_BEHIND}", re.IGNORECASE)
-_BELOW = frozenset({"up to", "under", "below", "less than", "at most", "<", "≤"})
-_OPEN = frozenset({"under", "below", "less than", "<", "over", "above", "more than", ">"})
+_CLASS = re.compile(rf"{_SIZE}(?:\s?(?P<unit>[^\W\d_]{{1,12}}))?{_WORDS_BEHIND}", re.IGNORECASE)
+_SIZE_IN_QUESTION = re.compile(rf"(?<![-\w]){_SIZE}[\s-]?(?P<unit>[^\W\d_]{{1,12}}){_WORDS_BEHIND}", re.IGNORECASE)
+_SIGNS_BELOW = frozenset({"up to", "under", "below", "less than", "at most", "<", "≤"})
+_EXCLUSIVE_SIGNS = frozenset({"under", "below", "less than", "<", "over", "above", "more than", ">"})
 """Words for sizes that do not include the size itself."""
-_UNITS = {
+_UNIT_OF_WORD = {
     **dict.fromkeys(("kg", "kgs", "kilo", "kilos", "kilogram", "kilograms", "kilogramme", "kilogrammes"), "kg"),
     **dict.fromkeys(("lb", "lbs", "pound", "pounds"), "lb"),
     **dict.fromkeys(("g", "gram", "grams"), "g"),
@@ -38,7 +38,7 @@ _UNITS = {
     **dict.fromkeys(("page", "pages"), "page"),
     **dict.fromkeys(("mile", "miles"), "mile"),
 }
-"""Units, as they are written; another word behind a figure is none."""
+"""Units by the words for them; any other word behind a figure is no unit."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,9 @@ class SizeClass:
 
     Attributes:
         low: The least size, or minus infinity.
-        high: The greatest, or infinity.
-        has_low: Whether `low` itself is of the class.
-        has_high: Whether `high` is.
+        high: The greatest size, or infinity.
+        has_low: Whether `low` itself is in the class.
+        has_high: Whether `high` itself is in the class.
         unit: The unit.
     """
 
@@ -60,37 +60,42 @@ class SizeClass:
     unit: str
 
     def overlaps(self, other: SizeClass) -> bool:
-        """Return whether some size is in both classes."""
+        """Return whether some size is in both classes; their units are not compared."""
         low, high = max(self.low, other.low), min(self.high, other.high)
         if low != high:
             return low < high
-        at = [
-            each.has_low if low == each.low else each.has_high if low == each.high else True for each in (self, other)
-        ]
-        # A single size is both ends of its interval.
-        return all(at)
+        return self._has_end(low) and other._has_end(low)
+
+    def _has_end(self, size: float) -> bool:
+        """Return whether a size within the interval, which may be one of its ends, is in the class."""
+        if size == self.low:
+            return self.has_low
+        return self.has_high if size == self.high else True
 
 
 def size_class(name: str) -> SizeClass | None:
-    """Return the class that a column's name is; None for any other name, also for a single size such as "10 kg"."""
+    """Return the class that a column's name states; None for any other name, also for a single size such as "10 kg"."""
     match = _CLASS.fullmatch(name.strip())
-    found = _parsed(match) if match else None
-    return None if found is None or found.low == found.high else found
+    size = _parse_size(match) if match else None
+    return None if size is None or size.low == size.high else size
 
 
 def asked_sizes(question: str) -> list[tuple[SizeClass, str]]:
-    """Return `(size or class, as it is written)` of those with a unit that a question names."""
-    found = []
-    for match in _ASKED.finditer(question):
-        size = _parsed(match)
+    """Return the sizes and classes of sizes with a unit that a question names, each with the words that state it."""
+    sizes = []
+    for match in _SIZE_IN_QUESTION.finditer(question):
+        size = _parse_size(match)
         if size is not None and size.unit:
-            found.append((size, match[0]))
-    return found
+            sizes.append((size, match[0]))
+    return sizes
 
 
-def _parsed(match: re.Match[str]) -> SizeClass | None:
-    """Return the interval that a match states; None if the word behind the figure is no unit."""
-    unit = _UNITS.get((match["unit"] or "").casefold(), "")
+def _parse_size(match: re.Match[str]) -> SizeClass | None:
+    """Return the interval that a match of `_CLASS` or `_SIZE_IN_QUESTION` states; a single size is both of its ends.
+
+    None if the word behind the figure is no unit, or if the interval runs backwards.
+    """
+    unit = _UNIT_OF_WORD.get((match["unit"] or "").casefold(), "")
     if match["unit"] and not unit:
         return None
     low = float(match["low"].replace(",", "."))
@@ -98,8 +103,8 @@ def _parsed(match: re.Match[str]) -> SizeClass | None:
         high = float(match["high"].replace(",", "."))
         return SizeClass(low, high, has_low=True, has_high=True, unit=unit) if low < high else None
     sign, behind = (match["sign"] or "").casefold(), (match["behind"] or "").casefold()
-    if sign in _BELOW or behind.endswith(("under", "below", "less", "younger")):
-        return SizeClass(-math.inf, low, has_low=False, has_high=sign not in _OPEN, unit=unit)
+    if sign in _SIGNS_BELOW or behind.endswith(("under", "below", "less", "younger")):
+        return SizeClass(-math.inf, low, has_low=False, has_high=sign not in _EXCLUSIVE_SIGNS, unit=unit)
     if sign or behind or match["plus"]:
-        return SizeClass(low, math.inf, has_low=sign not in _OPEN, has_high=False, unit=unit)
+        return SizeClass(low, math.inf, has_low=sign not in _EXCLUSIVE_SIGNS, has_high=False, unit=unit)
     return SizeClass(low, low, has_low=True, has_high=True, unit=unit)

@@ -1,4 +1,4 @@
-"""Checks of a rewritten question: its numbers, codes and negations must survive; and which words were corrected."""
+"""Checks of a rewritten question: whether its numbers, codes and negations survive, and which words were corrected."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from preflight_rag.text.negation import TYPED_NEGATION
 from preflight_rag.text.words import words
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
-_CODE = re.compile(r"\d|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
-_LIKE = 0.6
+_NUMBER_OR_CODE = re.compile(r"\d|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
+MIN_SIMILARITY = 0.6
 """Least similarity (0 to 1) at which one word counts as a correction of another; a guess."""
 
 
 def lost(message: str, rewritten: str) -> list[str]:
-    """Return the numbers and codes that a rewrite lost, and "a negation" if it lost the only one or all."""
-    kept_words = {_plain(token) for token in _TOKEN.findall(rewritten)}
-    shouted = not any(char.islower() for char in message)
-    tokens = [token for token in _TOKEN.findall(message) if _CODE.search(token)]
-    codes = [token for token in tokens if not shouted or any(map(str.isdigit, token))]
-    missing = [token for token in dict.fromkeys(codes) if _plain(token) not in kept_words]
+    """Return the numbers and codes of a message that its rewrite lacks, and "a negation" if only the message has one.
+
+    In a message in capitals, only words with digits are codes.
+    """
+    rewritten_words = {_compared_form(token) for token in _TOKEN.findall(rewritten)}
+    is_in_capitals = not any(char.islower() for char in message)
+    tokens = [token for token in _TOKEN.findall(message) if _NUMBER_OR_CODE.search(token)]
+    codes = [token for token in tokens if not is_in_capitals or any(map(str.isdigit, token))]
+    missing = [token for token in dict.fromkeys(codes) if _compared_form(token) not in rewritten_words]
     return missing + (["a negation"] if negated(message) and not negated(rewritten) else [])
 
 
 def strays(message: str, rewritten: str) -> bool:
-    """Return whether a rewrite of a standalone message keeps less than half of its content words, except for typos."""
-    asked, kept_words = words(message), words(rewritten)
-    survived = []
-    for word in asked:
-        survived.append(any(word == other or _alike(word, other) for other in kept_words))
-    kept = sum(survived)
-    return 2 * kept < len(asked)
+    """Return whether a rewrite has less than half of the index terms of a standalone message; corrected typos count."""
+    terms, rewritten_terms = words(message), words(rewritten)
+    survived = [any(term == other or _are_similar(term, other) for other in rewritten_terms) for term in terms]
+    return 2 * sum(survived) < len(terms)
 
 
 def negated(text: str) -> bool:
@@ -40,21 +40,21 @@ def negated(text: str) -> bool:
 
 
 def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
-    """Return `(as written, corrected)` pairs: words that a similarly spelled word has replaced."""
+    """Return the words that a rewrite replaces by similarly spelled ones, as `(as written, corrected)` pairs."""
     before, after = (_TOKEN.findall(text) for text in (message, rewritten))
     matcher = SequenceMatcher(None, [word.casefold() for word in before], [word.casefold() for word in after], False)
     pairs: list[tuple[str, str]] = []
-    for kind, start, end, first, last in matcher.get_opcodes():
-        if kind == "replace" and end - start == last - first:
-            pairs += zip(before[start:end], after[first:last], strict=True)
-    return tuple(pair for pair in dict.fromkeys(pairs) if _alike(*pair))
+    for kind, before_start, before_end, after_start, after_end in matcher.get_opcodes():
+        if kind == "replace" and before_end - before_start == after_end - after_start:
+            pairs += zip(before[before_start:before_end], after[after_start:after_end], strict=True)
+    return tuple(pair for pair in dict.fromkeys(pairs) if _are_similar(*pair))
 
 
-def _alike(a: str, b: str) -> bool:
-    """Return whether two texts are nearly equal."""
-    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _LIKE
+def _are_similar(a: str, b: str) -> bool:
+    """Return whether two words are spelled alike, in any case: by at least `MIN_SIMILARITY`."""
+    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= MIN_SIMILARITY
 
 
-def _plain(token: str) -> str:
+def _compared_form(token: str) -> str:
     """Return a token for comparison: without case, grouping commas, hyphens and the possessive ending."""
     return re.sub(r"['’]s$|[-‐,]", "", token.casefold())

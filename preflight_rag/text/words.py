@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tantivy
 
-_MARKS = (
+_COMBINING_MARKS = (
     "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0e00-\u0e4e\u0e80-\u0ece"
     "\u0f71-\u0f84\u1000-\u109f\u1780-\u17d3"
 )
 
 
-def _tokens(letter: str, run: str) -> str:
-    """Return a regular expression that finds acronyms, numbers and words, one group each.
+def _token_pattern(letter: str, run: str) -> str:
+    """Return a regular expression that finds acronyms ("U.S."), numbers and words, one group each.
 
     Args:
-        letter: Matches a letter of an acronym.
-        run: Matches the letters and digits of a word up to an apostrophe or hyphen.
+        letter: A pattern for a letter of an acronym.
+        run: A pattern for the letters and digits of a word up to an apostrophe or hyphen.
     """
     return (
         rf"(\b(?:{letter}\.){{2,}}(?:{letter}\b)?)"
@@ -38,23 +38,23 @@ def _tokens(letter: str, run: str) -> str:
     )
 
 
-_TOKEN = re.compile(_tokens(r"[^\W\d_]", rf"[^\W_]+(?:[{_MARKS}][^\W_]*)*"))
-_ASCII_TOKEN = re.compile(_tokens("[A-Za-z]", "[A-Za-z0-9]+"), re.ASCII)
+_TOKEN = re.compile(_token_pattern(r"[^\W\d_]", rf"[^\W_]+(?:[{_COMBINING_MARKS}][^\W_]*)*"))
+_ASCII_TOKEN = re.compile(_token_pattern("[A-Za-z]", "[A-Za-z0-9]+"), re.ASCII)
 """The token pattern for texts of ASCII alone, which takes half of the time."""
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0002fa1f"
-_SCRIPT_RUN = re.compile(rf"[{_CJK}]+|[α-ω](?![α-ωά-ώ])|[^{_CJK}α-ω]+|[α-ω]+[^{_CJK}]*")
-_ACCENTS = re.compile("[\u0300-\u036f]")
+_RUN_OF_SCRIPT = re.compile(rf"[{_CJK}]+|[α-ω](?![α-ωά-ώ])|[^{_CJK}α-ω]+|[α-ω]+[^{_CJK}]*")
+_COMBINING_ACCENTS = re.compile("[\u0300-\u036f]")
 
 
-def _listed(entries: str) -> list[str]:
+def _split_list(entries: str) -> list[str]:
     """Return the entries of a list separated by spaces."""
     return entries.split()
 
 
-_GREEK = dict(
+_GREEK_NAMES = dict(
     zip(
         "αβγδεζηθικλμνξοπρστυφχψω",
-        _listed(
+        _split_list(
             "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau upsilon "
             "phi chi psi omega"
         ),
@@ -68,17 +68,17 @@ _NOTE_MARKS = re.compile(
 )
 """Marks of notes behind a word or a figure: "locksᵃ", "640¹"; the "²" of "m²" is part of its unit."""
 _APOSTROPHE = re.compile("['’]")
-_MICRO = re.compile("μ(?=[A-Za-z])")
+_MICRO_SIGN = re.compile("μ(?=[A-Za-z])")
 _ACRONYMS = frozenset({"WHO", "US", "IT", "ALL"})
-_MAX_LENGTH = 64
+_MAX_TERM_CHARS = 64
 """Most characters of a term; longer ones are sequences, hashes or addresses. A guess."""
-_MAX_COMPOUND = 3
+_MAX_COMPOUND_PARTS = 3
 """Most parts of a hyphenated word that may be a code, such as `IL-6`; a guess."""
 MOST_TERMS = 1000
-"""Most terms of a passage that are read when it is compared with a question; a guess."""
+"""Most terms of a passage that are compared with a question; a guess."""
 
 STOP_WORDS = frozenset(
-    _listed(
+    _split_list(
         "a about above after again against ain all also am an and any are aren as at be because been before being "
         "below between both but by can cannot could couldn did didn do does doesn doing don down during each eg etc "
         "few for from further had hadn has hasn have haven having he her here hers herself him himself his how i ie "
@@ -94,23 +94,23 @@ _stemmer_lock = threading.Lock()
 
 
 def without_note_marks(text: str) -> str:
-    """Return a text without the raised marks of notes, which NFKC makes letters of their word: "640¹" is no 6401."""
+    """Return a text without the raised marks of notes, which NFKC would join with their word: "640¹" is not 6401."""
     return text if text.isascii() else _NOTE_MARKS.sub("", text)
 
 
 def words(text: str) -> list[str]:
-    """Return the index terms of `text` in order, repetitions kept; the same text always gives the same terms."""
+    """Return the index terms of a text in order, with repetitions; stop words are left out, and words stemmed."""
     is_ascii = text.isascii()
-    normal = text if is_ascii else _MICRO.sub("u", unicodedata.normalize("NFKC", without_note_marks(text)))
-    shouted = not any(map(str.islower, normal))
+    normal = text if is_ascii else _MICRO_SIGN.sub("u", unicodedata.normalize("NFKC", without_note_marks(text)))
+    is_in_capitals = not any(map(str.islower, normal))
     terms: list[str] = []
     for acronym, number, word in (_ASCII_TOKEN if is_ascii else _TOKEN).findall(normal):
         if word:
-            terms.extend(_word_terms(word, shouted))
+            terms.extend(_terms_of_word(word, is_in_capitals))
         elif number:
-            terms.append(number.replace(",", "")[:_MAX_LENGTH])
+            terms.append(number.replace(",", "")[:_MAX_TERM_CHARS])
         else:
-            terms.extend(_kept(acronym.replace(".", ""), acronym=acronym[0].isupper()))
+            terms.extend(_stem_or_nothing(acronym.replace(".", ""), acronym=acronym[0].isupper()))
     return terms
 
 
@@ -119,64 +119,76 @@ def words_by_token(text: str) -> list[str]:
 
     A token is a run without spaces, analysed in lower case, so that capitals alone make no acronym.
     """
-    return list(chain.from_iterable(map(_token_words, text.split())))
+    return list(chain.from_iterable(map(_terms_of_token, text.split())))
 
 
 def passage_terms(title: str, text: str) -> list[str]:
-    """Return the first `MOST_TERMS` terms of a passage's title and text; the title not twice."""
+    """Return the first `MOST_TERMS` terms of a passage's title and text; a text that begins with the title stays as it is."""
     return words_by_token(text if text.startswith(title) else f"{title} {text}")[:MOST_TERMS]
 
 
 @lru_cache(maxsize=1 << 17)
-def _token_words(token: str) -> tuple[str, ...]:
-    """Return the stemmed words of a token in the middle of a sentence."""
+def _terms_of_token(token: str) -> tuple[str, ...]:
+    """Return the index terms of a token, as in the middle of a sentence in small letters."""
     return tuple(words(f"a {token}"))
 
 
 @lru_cache(maxsize=1 << 17)
-def _word_terms(token: str, shouted: bool) -> tuple[str, ...]:
-    """Return the terms of a plain or hyphenated word."""
-    parts = re.split("[-‐]", token)
-    if 1 < len(parts) <= _MAX_COMPOUND:
-        joined = "".join(parts)
-        if any(char.isdigit() for char in joined) and not joined.isdigit():
-            return (_fold(joined)[:_MAX_LENGTH], *chain.from_iterable(_plain(part) for part in parts if len(part) > 2))
-    return tuple(chain.from_iterable(_plain(part, acronym=not shouted and part in _ACRONYMS) for part in parts))
+def _terms_of_word(word: str, is_in_capitals: bool) -> tuple[str, ...]:
+    """Return the terms of a plain or hyphenated word; a code, "COVID-19", is a term as a whole before its long parts.
 
-
-def _plain(part: str, *, acronym: bool = False) -> list[str]:
-    """Return the terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names."""
-    head, *tail = _APOSTROPHE.split(part)
-    folded = _fold(head if len(head) > 1 else head + "".join(tail))
-    if folded.isascii():
-        return _kept(folded, acronym=acronym)
+    `is_in_capitals` tells whether all of the text is, so that capitals alone make no acronym.
+    """
+    parts = re.split("[-‐]", word)
+    joined = "".join(parts)
+    is_code = any(map(str.isdigit, joined)) and not joined.isdigit()
+    if 1 < len(parts) <= _MAX_COMPOUND_PARTS and is_code:
+        long_parts = [part for part in parts if len(part) > 2]
+        return (_without_accents(joined)[:_MAX_TERM_CHARS], *chain.from_iterable(map(_terms_of_part, long_parts)))
     terms: list[str] = []
-    for run in _SCRIPT_RUN.findall(folded):
+    for part in parts:
+        terms += _terms_of_part(part, acronym=not is_in_capitals and part in _ACRONYMS)
+    return tuple(terms)
+
+
+def _terms_of_part(part: str, *, acronym: bool = False) -> list[str]:
+    """Return the terms of a word without hyphens; CJK runs become bigrams, single Greek letters their names.
+
+    What follows an apostrophe is dropped, "patient's", unless a single letter is before it: "O'Brien".
+    """
+    head, *tail = _APOSTROPHE.split(part)
+    folded = _without_accents(head if len(head) > 1 else head + "".join(tail))
+    if folded.isascii():
+        return _stem_or_nothing(folded, acronym=acronym)
+    terms: list[str] = []
+    for run in _RUN_OF_SCRIPT.findall(folded):
         if re.match(f"[{_CJK}]", run):
             terms.extend([run[i : i + 2] for i in range(len(run) - 1)] or [run])
         else:
-            terms.extend(_kept(_GREEK.get(run, run)))
+            terms.extend(_stem_or_nothing(_GREEK_NAMES.get(run, run)))
     return terms
 
 
-def _fold(word: str) -> str:
+def _without_accents(word: str) -> str:
     """Return a word casefolded and, in Latin script, without accents."""
     folded = word.casefold()
     if folded.isascii():
         return folded
-    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
+    return unicodedata.normalize("NFC", _COMBINING_ACCENTS.sub("", unicodedata.normalize("NFD", folded)))
 
 
-def _kept(word: str, *, acronym: bool = False) -> list[str]:
-    """Return the stem of `word` in a list, which is empty for a stop word."""
+def _stem_or_nothing(word: str, *, acronym: bool = False) -> list[str]:
+    """Return a list with the stem of a word; [] for a stop word, unless it is an acronym, which is not stemmed."""
     word = word.casefold()
     if not acronym and word in STOP_WORDS:
         return []
-    return [_stem(word[:_MAX_LENGTH]) if word.isascii() and word.isalpha() and not acronym else word[:_MAX_LENGTH]]
+    return [
+        _stem(word[:_MAX_TERM_CHARS]) if word.isascii() and word.isalpha() and not acronym else word[:_MAX_TERM_CHARS]
+    ]
 
 
 def _stem(word: str) -> str:
-    """Return Snowball's English stem, through tantivy's analyser, which takes one text at a time."""
+    """Return Snowball's English stem of a word, by tantivy's analyser, which can be used by one thread at a time."""
     with _stemmer_lock:
         return _stemmer().analyze(word)[0] if word else ""
 
@@ -201,21 +213,23 @@ def unicode_text(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-_CONTROLS = {code: None for code in (*range(9), *range(11, 13), *range(14, 32), *range(127, 160)) if code != 0x85}
-_ESCAPED = {code: f"\\x{code:02x}" for code in (*_CONTROLS, 9, 10, 13)}
+_REMOVED_CONTROLS = {
+    code: None for code in (*range(9), *range(11, 13), *range(14, 32), *range(127, 160)) if code != 0x85
+}
+_ESCAPED_CONTROLS = {code: f"\\x{code:02x}" for code in (*_REMOVED_CONTROLS, 9, 10, 13)}
 # Lone surrogates, by which Python represents bytes of a file name that are not UTF-8, and characters that change the
 # direction of a line.
-_ESCAPED |= {
+_ESCAPED_CONTROLS |= {
     code: f"\\x{code & 0xFF:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
     for code in (*range(0xD800, 0xE000), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 }
 
 
 def without_controls(text: str) -> str:
-    """Return text without control characters, which a terminal would obey, except tabs and line ends."""
-    return text.translate(_CONTROLS)
+    """Return a text without control characters, which a terminal would obey; tabs and line ends stay."""
+    return text.translate(_REMOVED_CONTROLS)
 
 
 def on_one_line(name: str) -> str:
-    """Return a name for printing on one line: a file's name may contain line ends and terminal controls."""
-    return name.translate(_ESCAPED)
+    """Return a file's name for printing on one line, with line ends and terminal controls escaped."""
+    return name.translate(_ESCAPED_CONTROLS)
