@@ -33,11 +33,11 @@ from preflight_rag.text.citations import MARK
 
 ANSWERING = ("answer_plain", "reduce_context", "converse")
 """Stages whose model's reply is the answer."""
-FIRST = "rewrite"
+FIRST_STAGE = "rewrite"
 """The stage that begins a turn: a graph around this one may run several turns within one stream."""
-_HANDLER = "StreamMessagesHandler"
+_STREAM_HANDLER = "StreamMessagesHandler"
 """LangGraph's own handler of the stream mode `messages`, a new one for each stream."""
-_UNCOUNTED = re.compile(rf"{MARK.pattern}|[\s.`]+")
+_NOT_COMPARED = re.compile(rf"{MARK.pattern}|[\s.`]+")
 
 
 @dataclass
@@ -48,7 +48,7 @@ class StreamedAnswer:
     text: str = ""
 
 
-_STREAMED: WeakKeyDictionary[BaseCallbackHandler, dict[str, StreamedAnswer]] = WeakKeyDictionary()
+_STREAMED_BY_HANDLER: WeakKeyDictionary[BaseCallbackHandler, dict[str, StreamedAnswer]] = WeakKeyDictionary()
 
 
 class AnswerStream(BaseCallbackHandler):
@@ -68,20 +68,20 @@ class AnswerStream(BaseCallbackHandler):
         self._guard: LeakGuard | None = None
         self._message: str | None = None
         self._statements = StreamedStatements()
-        self._kept: str | None = None
+        self._held_back: str | None = None  # None while text is shown as it comes
 
     def keep_back(self) -> None:
         """Hold the text back until `show` or `drop` is called."""
-        self._kept = ""
+        self._held_back = ""
 
     def show(self) -> None:
         """Show the text that was held back, and from now on every piece as it comes."""
-        kept, self._kept = self._kept or "", None
-        self._show(kept)
+        text, self._held_back = self._held_back or "", None
+        self._show(text)
 
     def drop(self) -> None:
         """Discard the text that was held back, and show nothing more of this reply."""
-        self._kept, self._answering = None, False
+        self._held_back, self._answering = None, False
 
     def on_chat_model_start(self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any) -> None:
         """Remember the model's instructions, so that a reply that repeats them is not shown."""
@@ -94,14 +94,20 @@ class AnswerStream(BaseCallbackHandler):
             message = chunk.message.id or str(run_id)
             if message != self._message:
                 self._message, self._statements = message, StreamedStatements()
-            piece = self._statements.feed(str(chunk.message.text))
-            self._show(self._screen.feed(self._message, self._guard.feed(piece) if self._guard else piece))
+            self._show_piece(self._statements.feed(str(chunk.message.text)))
+
+    def _show_piece(self, piece: str) -> None:
+        """Show the readable part of a piece of the reply, without instructions that it repeats."""
+        self._show(self._screen.feed(self._message, self._guard.feed(piece) if self._guard else piece))
 
     def ended(self, update: Mapping[str, Any]) -> None:
-        """Show the rest of the reply, and of the answer if the stage's update contains it."""
+        """Show the text of the reply that is still missing, and of the answer if the stage's update contains it.
+
+        The answer's message gets the id of the streamed pieces.
+        """
         if self._answering:
-            if left := self._statements.finish():
-                self._show(self._screen.feed(self._message, self._guard.feed(left) if self._guard else left))
+            if undecided := self._statements.finish():
+                self._show_piece(undecided)
             if self._guard:
                 self._show(self._screen.feed(self._message, self._guard.finish()))
             self._show(self._screen.finish())
@@ -109,12 +115,12 @@ class AnswerStream(BaseCallbackHandler):
         if answer is None or not self._streamed.text:
             return
         answer.id = self._streamed.id
-        self._push(not_shown(self._streamed.text, str(answer.text)))
+        self._push(missing_text(self._streamed.text, str(answer.text)))
 
     def _show(self, text: str) -> None:
-        """Show a text, or keep it if the answer is not shown yet; a second text begins a new paragraph."""
-        if self._kept is not None:
-            self._kept += text
+        """Show a text, or hold it back; the first text of a stage begins a new paragraph below another stage's."""
+        if self._held_back is not None:
+            self._held_back += text
             return
         if text and self._screen.opens and self._streamed.text:
             text = "\n\n" + text.lstrip()
@@ -131,42 +137,48 @@ class AnswerStream(BaseCallbackHandler):
 
 @contextmanager
 def answer_stream(stage: str) -> Iterator[AnswerStream | None]:
-    """Yield the handler that streams a stage's answer while the block runs; None if nobody listens."""
+    """Stream a stage's answer while the block runs; yield the handler, or None if nobody reads the mode `messages`."""
     config, context = get_config(), copy_context()
     callbacks = config.get("callbacks")
-    streamed = _streamed_by(callbacks, config, begins=stage == FIRST)
+    streamed = _streamed_answer(callbacks, config, begins=stage == FIRST_STAGE)
     if streamed is None or not isinstance(callbacks, BaseCallbackManager):
         # a turn inside another turn's model call holds nothing back for the outer one
-        of_others = answer_text.set(UNREAD)
+        outer_text = answer_text.set(UNREAD)
         try:
             yield None
         finally:
-            answer_text.reset(of_others)
+            answer_text.reset(outer_text)
         return
-    stream, within = AnswerStream(stage, streamed, context), callbacks.copy()
-    within.add_handler(stream, inherit=True)
+    stream, stage_callbacks = AnswerStream(stage, streamed, context), callbacks.copy()
+    stage_callbacks.add_handler(stream, inherit=True)
     tags = [*(config.get("tags") or ()), TAG_NOSTREAM]
-    before = var_child_runnable_config.set({**config, "callbacks": within, "tags": tags})
-    of_others = answer_text.set(stream)
+    outer_config = var_child_runnable_config.set({**config, "callbacks": stage_callbacks, "tags": tags})
+    outer_text = answer_text.set(stream)
     try:
         yield stream
     finally:
-        answer_text.reset(of_others)
-        var_child_runnable_config.reset(before)
+        answer_text.reset(outer_text)
+        var_child_runnable_config.reset(outer_config)
 
 
-def _listens(handler: object) -> bool:
+def _is_stream_handler(handler: object) -> bool:
     """Return whether a callback handler is the one of LangGraph's stream mode `messages`."""
-    return any(kind.__name__ == _HANDLER for kind in type(handler).__mro__)
+    return any(kind.__name__ == _STREAM_HANDLER for kind in type(handler).__mro__)
 
 
-def _streamed_by(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
-    """Return the part of the answer that the listening stream has shown; an empty one at the beginning of a turn."""
+def _streamed_answer(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
+    """Return the record of the answer that the stream `messages` has shown; None if nobody reads that stream.
+
+    Args:
+        callbacks: The callbacks of the stage's run.
+        config: The config of the stage's run, from which the surrounding graph is known.
+        begins: Whether the stage begins a turn, for which the record is empty.
+    """
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
-    if (handler := next(filter(_listens, handlers), None)) is None:
+    if (handler := next(filter(_is_stream_handler, handlers), None)) is None:
         return None
     graph = str((config.get("metadata") or {}).get("langgraph_checkpoint_ns") or "").rpartition("|")[0]
-    answers = _STREAMED.setdefault(handler, {})
+    answers = _STREAMED_BY_HANDLER.setdefault(handler, {})
     if begins or graph not in answers:
         answers[graph] = StreamedAnswer()
     return answers[graph]
@@ -176,71 +188,86 @@ class Screen:
     """The visible text of one stage's reply; a second attempt continues where the first one stopped.
 
     Attributes:
-        opens: Whether nothing of this stage has been shown.
+        opens: Whether nothing of this stage has been shown yet.
     """
 
     def __init__(self) -> None:
         self.opens = True
         self._message: str | None = None
         self._visible = VisibleText()
-        self._shown = self._again = ""
+        self._shown = self._attempt = ""
 
     def feed(self, message: str | None, piece: str) -> str:
-        """Return the text that may be shown with this piece of the message `message`."""
+        """Return the text that may be shown now that this piece of a message has arrived.
+
+        Args:
+            message: The message's id; another id means another attempt.
+            piece: The piece.
+        """
         if message != self._message and self._message is not None:
-            self._visible, self._again = VisibleText(), ""
+            self._visible, self._attempt = VisibleText(), ""
         self._message = message
-        return self._fresh(self._visible.feed(piece))
+        return self._new_part(self._visible.feed(piece))
 
     def finish(self) -> str:
-        """Return the rest of the visible text, once the stage has ended."""
-        return self._fresh(self._visible.finish())
+        """Return the remaining visible text, once the stage has ended."""
+        return self._new_part(self._visible.finish())
 
-    def _fresh(self, text: str) -> str:
-        """Return the text not yet shown; "" for a reply that differs from the previous attempt."""
-        self._again += text
-        if not self._again.startswith(self._shown):
+    def _new_part(self, text: str) -> str:
+        """Append a visible text to the current attempt, and return the part of the attempt that was not shown yet.
+
+        "" as long as the attempt repeats what is shown, or if it differs from that.
+        """
+        self._attempt += text
+        if not self._attempt.startswith(self._shown):
             return ""
-        fresh = self._again[len(self._shown) :]
-        self._shown = self._again
-        return fresh
+        new_text = self._attempt[len(self._shown) :]
+        self._shown = self._attempt
+        return new_text
 
 
-def not_shown(shown: str, answer: str) -> str:
+def missing_text(shown: str, answer: str) -> str:
     """Return the text to write below `shown` so that the whole ends with the answer.
 
-    Citation marks and spaces are not compared. If `shown` ends with the beginning of the answer, this is the rest of
-    the answer; else it is the whole answer.
+    Citation marks and spaces are not compared. If `shown` ends with the beginning of the answer, the remaining part of
+    the answer is returned; "" if nothing is missing; else the whole answer, as a new paragraph.
     """
     if not shown.strip():
         return answer
-    before, wanted = _bare(shown), _bare(answer)
-    if before.endswith(wanted):
+    comparable_shown, comparable_answer = _comparable(shown), _comparable(answer)
+    if comparable_shown.endswith(comparable_answer):
         return ""
-    begun = next((text for text in (before, *_tails(shown, before)) if text and wanted.startswith(text)), None)
-    if begun is None:
-        return f"\n\n{answer}"
-    return _after(answer, len(begun))
+    for tail in (comparable_shown, *_paragraph_tails(shown, comparable_shown)):
+        if tail and comparable_answer.startswith(tail):
+            return _skip_comparable(answer, len(tail))
+    return f"\n\n{answer}"
 
 
-def _tails(shown: str, bare: str) -> Iterator[str]:
-    """Yield the bare text from each of its paragraphs to its end, the longest first."""
-    at = 0
+def _paragraph_tails(shown: str, comparable: str) -> Iterator[str]:
+    """Yield the comparable text from each paragraph but the first to the end, the longest first.
+
+    Args:
+        shown: The text with its paragraphs.
+        comparable: The same text as `_comparable` returns it.
+    """
+    start = 0
     for paragraph in shown.split("\n\n")[:-1]:
-        at += len(_bare(paragraph))
-        yield bare[at:]
+        start += len(_comparable(paragraph))
+        yield comparable[start:]
 
 
-def _bare(text: str) -> str:
-    """Return a text without the characters that do not count when answer and stream are compared."""
-    return _UNCOUNTED.sub("", text)
+def _comparable(text: str) -> str:
+    """Return a text without citation marks, spaces, full stops and backticks, for comparing answer and stream."""
+    return _NOT_COMPARED.sub("", text)
 
 
-def _after(answer: str, count: int) -> str:
-    """Return the answer without its first `count` counted characters and the citation marks that follow them."""
-    at = 0
-    while count and at < len(answer):
-        uncounted = _UNCOUNTED.match(answer, at)
-        at = uncounted.end() if uncounted else at + 1
-        count -= not uncounted
-    return re.sub(rf"\A(?:\s?{MARK.pattern})*\.?", "", answer[at:])
+def _skip_comparable(answer: str, count: int) -> str:
+    """Return the answer without its first `count` comparable characters and the citation marks that follow them."""
+    position = 0
+    while count and position < len(answer):
+        if skipped := _NOT_COMPARED.match(answer, position):
+            position = skipped.end()
+        else:
+            position += 1
+            count -= 1
+    return re.sub(rf"\A(?:\s?{MARK.pattern})*\.?", "", answer[position:])

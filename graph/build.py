@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # as in schema.py
 
 from preflight_rag.graph import routes
 from preflight_rag.graph.routes import Edge
-from preflight_rag.graph.stage import Stage, given
+from preflight_rag.graph.stage import Stage, require_context
 from preflight_rag.nodes.abstain import abstain
 from preflight_rag.nodes.aggregate_groups import aggregate_groups
 from preflight_rag.nodes.answer_group import answer_group
@@ -32,13 +32,14 @@ from preflight_rag.state.errors import UsageError
 from preflight_rag.state.schema import Question, State
 
 RECURSION_LIMIT = 40
-"""Most steps of a turn; the longest turn, map/reduce that escalates to COrg and asks the user first, takes eleven."""
+"""Maximum number of steps of a turn; the longest one, map/reduce that escalates to COrg and asks the user first, takes
+eleven."""
 
 
 def build_graph(
     *,
     context_schema: type[Any] = Context,
-    resolve: Callable[[Any], Context] = given,
+    resolve: Callable[[Any], Context] = require_context,
     channels: Sequence[str] | None = None,
 ) -> StateGraph[State, Any, Any, Any]:
     """Return the graph, not yet compiled: compile it with your own checkpointer, or add it to a graph of yours.
@@ -52,8 +53,10 @@ def build_graph(
     Raises:
         UsageError: There is no such channel.
     """
-    takes, gives = (Question, State) if channels is None else _schemas(channels)
-    graph: StateGraph[State, Any, Any, Any] = StateGraph(State, context_schema, input_schema=takes, output_schema=gives)
+    inputs, outputs = (Question, State) if channels is None else _schemas(channels)
+    graph: StateGraph[State, Any, Any, Any] = StateGraph(
+        State, context_schema, input_schema=inputs, output_schema=outputs
+    )
     for node in (
         *(rewrite, converse, list_documents, read_metadata, retrieve, preflight),
         *(answer_plain, map_context, reduce_context),
@@ -84,10 +87,14 @@ def build_graph(
 
 
 def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
-    """Return the input and output schemas of a graph that exposes only these channels."""
+    """Return the input and output schemas of a graph that exposes only these channels, and `messages`.
+
+    Raises:
+        UsageError: There is no such channel.
+    """
     known = get_type_hints(State, include_extras=True)
     if unknown := sorted(set(channels) - known.keys()):
         raise UsageError(f"there is no channel {unknown[0]!r}", help=f"The channels are: {', '.join(known)}.")
-    wanted = dict.fromkeys(("messages", *channels))
-    taken = {name: known[name] for name in wanted if name in Question.__annotations__}
-    return TypedDict("Taken", taken), TypedDict("Given", {name: known[name] for name in wanted})  # type: ignore[operator, return-value]  # made of names
+    outputs = {name: known[name] for name in dict.fromkeys(("messages", *channels))}
+    inputs = {name: channel for name, channel in outputs.items() if name in Question.__annotations__}
+    return TypedDict("Taken", inputs), TypedDict("Given", outputs)  # type: ignore[operator, return-value]  # made of names

@@ -8,7 +8,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessageChunk
 
-from preflight_rag.graph.answer_stream import not_shown
+from preflight_rag.graph.answer_stream import missing_text
 from preflight_rag.state.values import Answer, Clarification
 
 INTERRUPT = "__interrupt__"
@@ -67,12 +67,12 @@ class Narrator:
                 yield ProgressEvent(*(payload.get(name) for name in ("stage", "note", "done", "total")))  # type: ignore[arg-type]
         elif mode == "updates":
             yield from self._updates(payload)
-        elif asked := payload.get(INTERRUPT):  # of the mode `values`, used when the stages' updates are not requested
-            self.question = asked[0].value
+        elif interrupts := payload.get(INTERRUPT):  # mode `values`, used when the stages' updates are not requested
+            self.question = interrupts[0].value
 
     def rest(self, answer: str) -> Iterator[TokenEvent]:
         """Yield the part of the finished answer that has not been shown yet."""
-        if self.tokens and (text := not_shown(self.shown, answer)):
+        if self.tokens and (text := missing_text(self.shown, answer)):
             self.shown += text
             yield TokenEvent(text)
 

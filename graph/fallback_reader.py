@@ -44,17 +44,17 @@ class FallbackReader:
     @property
     def name(self) -> str:
         """The name of the reader in receipts."""
-        return self._now().name
+        return self._current_reader().name
 
     @property
     def by_rule(self) -> bool:
         """Whether the model was given up, so that answers are made by rule."""
-        return self._now().by_rule
+        return self._current_reader().by_rule
 
     @property
     def extractive(self) -> ExtractiveReader | None:
         """The extractive reader that reads passages."""
-        return self._now().extractive
+        return self._current_reader().extractive
 
     def go_offline(self, error: ModelError) -> None:
         """Read without the model from now on; the caller records why."""
@@ -68,72 +68,82 @@ class FallbackReader:
 
     def speed(self) -> Speed | None:
         """Return how fast the model reads and writes, if that is known."""
-        return speed_of(self._now())
+        return speed_of(self._current_reader())
 
     def context_window(self) -> int | None:
         """Return the tokens of one call of the model, if that is known."""
-        reader = self._now()
+        reader = self._current_reader()
         return reader.context_window() if isinstance(reader, HasContextWindow) else None
 
     def count_tokens(self, text: str) -> int:
         """Return the number of tokens of a text in a prompt."""
-        return self._now().count_tokens(text)
+        return self._current_reader().count_tokens(text)
 
     async def rewrite(self, *, message: str, history: Sequence[Message]) -> Reply[Rewrite]:
         """Return the message as a question for the search."""
-        return await self._reply(lambda reader: reader.rewrite(message=message, history=history))
+        return await self._ask_current_reader(lambda reader: reader.rewrite(message=message, history=history))
 
     async def answer(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Draft]:
         """Return one answer from all sources."""
-        return await self._reply(lambda reader: reader.answer(question=question, sources=sources, options=options))
+        return await self._ask_current_reader(
+            lambda reader: reader.answer(question=question, sources=sources, options=options)
+        )
 
     async def extract(self, *, question: str, sources: Sequence[Source], options: Sequence[str] = ()) -> Reply[Extract]:
         """Return the evidence in one partition, and the partition's own answer."""
-        return await self._reply(lambda reader: reader.extract(question=question, sources=sources, options=options))
+        return await self._ask_current_reader(
+            lambda reader: reader.extract(question=question, sources=sources, options=options)
+        )
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """Return one answer from the partitions' extracts."""
-        return await self._reply(lambda reader: reader.reduce(question=question, extracts=extracts, options=options))
+        return await self._ask_current_reader(
+            lambda reader: reader.reduce(question=question, extracts=extracts, options=options)
+        )
 
     async def relate(
         self, *, question: str, pivot: Source, others: Sequence[Source], printed: bool = False
     ) -> Reply[RelationReply]:
         """Return the relations of a context to others."""
-        return await self._reply(
+        return await self._ask_current_reader(
             lambda reader: reader.relate(question=question, pivot=pivot, others=others, printed=printed)
         )
 
     async def answer_group(self, *, question: str, sources: Sequence[Source], plural: bool) -> Reply[Draft]:
         """Return the answers of a group."""
-        return await self._reply(lambda reader: reader.answer_group(question=question, sources=sources, plural=plural))
+        return await self._ask_current_reader(
+            lambda reader: reader.answer_group(question=question, sources=sources, plural=plural)
+        )
 
     async def summarize(
         self, *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = ()
     ) -> Reply[Draft]:
         """Return a summary of a document."""
-        return await self._reply(lambda reader: reader.summarize(title=title, sections=sections, parts=parts))
+        return await self._ask_current_reader(
+            lambda reader: reader.summarize(title=title, sections=sections, parts=parts)
+        )
 
     async def converse(self, *, message: str, talk: Talk, history: Sequence[Message], earlier: Earlier) -> Reply[Draft]:
         """Return a reply to a message that is not about the documents."""
-        return await self._reply(
+        return await self._ask_current_reader(
             lambda reader: reader.converse(message=message, talk=talk, history=history, earlier=earlier)
         )
 
     async def condense(self, *, summary: str, messages: Sequence[Message]) -> Reply[str]:
         """Return a summary of messages."""
-        return await self._reply(lambda reader: reader.condense(summary=summary, messages=messages))
+        return await self._ask_current_reader(lambda reader: reader.condense(summary=summary, messages=messages))
 
-    def _now(self) -> Reader:
-        """Return the reader that is in use now."""
+    def _current_reader(self) -> Reader:
+        """Return the reader that replies now: the model's, or the one without a model once that is lost."""
         return self._offline if self._model is None or self._loss.error is not None else self._model
 
-    async def _reply(self, ask: Callable[[Reader], Awaitable[Reply[V]]]) -> Reply[V]:
-        """Return the model's reply; if the model is lost, that of the reader without one, and once a note why.
+    async def _ask_current_reader(self, ask: Callable[[Reader], Awaitable[Reply[V]]]) -> Reply[V]:
+        """Return the model's reply; if the model is lost, that of the reader without a model, and once a note why.
 
         Raises:
             ModelError: The model is available, but refused, or its reply is incomplete or cannot be used.
         """
-        spent, reader = Usage(), self._now()
+        spent, reader = Usage(), self._current_reader()
         if reader is self._model:
             try:
                 return await ask(reader)

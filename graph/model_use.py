@@ -59,5 +59,6 @@ class ModelUse:
 
     def lost(self, model: str, error: PreflightError) -> ModelUse:
         """Return a copy for continuing without the model, with the error as the reason."""
-        stage = "budget" if isinstance(error, BudgetUsedUp) else "model" if is_lost(error) else NO_REPLY
+        loss = "model" if is_lost(error) else NO_REPLY
+        stage = "budget" if isinstance(error, BudgetUsedUp) else loss
         return replace(self, missing=Gap(stage=stage, item=model, error=str(error)))

@@ -90,10 +90,7 @@ def outcome_of(state: Mapping[str, Any]) -> Outcome:
 
 
 def route_of(state: Mapping[str, Any]) -> RouteDecision:
-    """Return the router's decision.
-
-    After an escalation, it is the route on which the turn ended, with the reasons for both.
-    """
+    """Return the router's decision; after escalations, for the route on which the turn ended, with all reasons."""
     decision = RouteDecision.model_validate(state["decision"])
     for step in state.get("escalations") or []:
         reason = f"{decision.reason}; then {step['to'].replace('_', '/')}: {step['reason']}"
@@ -104,18 +101,19 @@ def route_of(state: Mapping[str, Any]) -> RouteDecision:
 def relations_of(state: Mapping[str, Any]) -> tuple[Relation, ...]:
     """Return the relations of the contexts, by the ids of their first passages and of their documents."""
     refs = {ref["rank"]: ref for ref in state["passage_refs"]}
-    pairs = [(refs[row["a"]], refs[row["b"]], row) for row in state["relations"]]
-    return tuple(
-        Relation(
-            a=a["id"],
-            b=b["id"],
+    relations = []
+    for row in state["relations"]:
+        first, second = refs[row["a"]], refs[row["b"]]
+        relation: Relation = Relation(
+            a=first["id"],
+            b=second["id"],
             kind=row["kind"],
             inferred=row["inferred"],
-            documents=(a["document_id"], b["document_id"]),
+            documents=(first["document_id"], second["document_id"]),
             announced=row.get("announced", False),
         )
-        for a, b, row in pairs
-    )
+        relations.append(relation)
+    return tuple(relations)
 
 
 def receipt_of(
@@ -133,53 +131,56 @@ def receipt_of(
         stages.setdefault(row["stage"], []).append(row)
     calls = sum(row["calls"] for row in rows)
     decision = state.get("decision") or {}
-    comparison = {"saved": _saved(state, reader, settings)} if calls and decision and not before else {}
+    comparison = {"saved": _saved_by_route(state, reader, settings)} if calls and decision and not before else {}
     return Receipt(
         model=reader.name,
         model_calls=calls,
         input_tokens=sum(row["input_tokens"] for row in rows),
         output_tokens=sum(row["output_tokens"] for row in rows),
         estimated=any(row["estimated"] for row in rows),
-        by_stage={name: _stage(stage_rows) for name, stage_rows in stages.items()},
+        by_stage={name: _stage_receipt(stage_rows) for name, stage_rows in stages.items()},
         seconds=seconds,
         **comparison,
     )
 
 
-def _saved(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
-    """Return the calls and tokens that the turn's route saved, estimated against the dearer way."""
+def _saved_by_route(state: Mapping[str, Any], reader: Reader, settings: Settings) -> Saved:
+    """Return the calls and tokens that the turn's route saved, estimated against the more expensive one.
+
+    After COrg they are those of comparing every pair of contexts; after two routes nothing was saved.
+    """
     tokens = {ref["rank"]: ref["tokens"] for ref in state["passage_refs"]}
-    related = []
+    context_tokens = []
     for note in state.get("contexts") or []:
-        related.append(sum(tokens[n] for n in note.get("ranks") or [note["rank"]]))
-    if related:
+        context_tokens.append(sum(tokens[rank] for rank in note.get("ranks") or [note["rank"]]))
+    if context_tokens:
         rows = [row for row in state["spent"] if row["stage"] == "relate_contexts"]
         calls, spent = sum(row["calls"] for row in rows), sum(row["input_tokens"] for row in rows)
-        return saved_pairs(reader, state["standalone_question"], related, calls, spent)
+        return saved_pairs(reader, state["standalone_question"], context_tokens, calls, spent)
     if state.get("escalations"):
         return Saved(why="both routes were taken")
     route = state["decision"]["name"]
     rows = state["spent"]
-    extracts = [row["output_tokens"] for row in rows if row["stage"] == "map_context" and row["output_tokens"]]
-    answer = sum(row["output_tokens"] for row in rows if row["stage"] in ("answer_plain", "reduce_context"))
-    written = written_by(extracts, answer)
+    extract_tokens = [row["output_tokens"] for row in rows if row["stage"] == "map_context" and row["output_tokens"]]
+    answer_tokens = sum(row["output_tokens"] for row in rows if row["stage"] in ("answer_plain", "reduce_context"))
+    written = written_by(extract_tokens, answer_tokens)
     return saved(reader, state["standalone_question"], route, list(tokens.values()), settings.partition_size, written)
 
 
-def _stage(rows: list[Mapping[str, Any]]) -> StageReceipt:
+def _stage_receipt(rows: list[Mapping[str, Any]]) -> StageReceipt:
     """Return the cost of one stage from its rows; overlapping calls count once in the seconds."""
     return StageReceipt(
         calls=sum(row["calls"] for row in rows),
         input_tokens=sum(row["input_tokens"] for row in rows),
         output_tokens=sum(row["output_tokens"] for row in rows),
-        seconds=covered((row["started"], row["started"] + row["seconds"]) for row in rows),
+        seconds=union_length((row["started"], row["started"] + row["seconds"]) for row in rows),
     )
 
 
-def covered(intervals: Iterable[tuple[float, float]]) -> float:
-    """Return the length of the union of time intervals: the wall-clock time of a stage's parallel items."""
-    total, reached = 0.0, float("-inf")
+def union_length(intervals: Iterable[tuple[float, float]]) -> float:
+    """Return the length of the union of (start, end) intervals: the wall-clock time of a stage's parallel items."""
+    total, last_end = 0.0, float("-inf")
     for start, end in sorted(intervals):
-        total += max(0.0, end - max(start, reached))
-        reached = max(reached, end)
+        total += max(0.0, end - max(start, last_end))
+        last_end = max(last_end, end)
     return total

@@ -32,24 +32,21 @@ def preview(query: str, context: Context, *, compare_answers: bool) -> SearchRes
         library, [query], settings, expressions=expressions, pubmed=context.pubmed, extractive=context.extractive
     )
     refs = retrieval.references()
-    compared = context.extractive if compare_answers else None
+    extractive = context.extractive if compare_answers else None
     profile = profile_of_reader(context.reader)
-    decision = decide(query, refs, retrieval.sources(), settings, risk_model_of(library), compared, profile=profile)
-    found, top = retrieval.found, slice(settings.k)
+    decision = decide(query, refs, retrieval.sources(), settings, risk_model_of(library), extractive, profile=profile)
+    rankings, k = retrieval.found, settings.k
+    selected = []
+    for ref in refs:
+        relevance = ref.get("relevance")
+        score = ref["score"] if relevance is None else relevance
+        selected.append(Hit(passage_id=ref["id"], document_id=ref["document_id"], rank=ref["rank"], score=score))
     return SearchResult(
         query=query,
-        dense=tuple(found.dense[top]),
-        lexical=tuple(found.lexical[top]),
-        fused=tuple(found.fused[top]),
-        selected=tuple(
-            Hit(
-                passage_id=ref["id"],
-                document_id=ref["document_id"],
-                rank=ref["rank"],
-                score=ref["score"] if (relevance := ref.get("relevance")) is None else relevance,
-            )
-            for ref in refs
-        ),
+        dense=tuple(rankings.dense[:k]),
+        lexical=tuple(rankings.lexical[:k]),
+        fused=tuple(rankings.fused[:k]),
+        selected=tuple(selected),
         gaps=tuple(Gap(stage="retrieve", item=item, error=error) for item, error in retrieval.problems),
         preflight=Preview(route=decision.name, **decision.model_dump(exclude={"name", "forced"})),
     )

@@ -24,7 +24,7 @@ def open_reader(
     *,
     library: Collection | None = None,
 ) -> Reader:
-    """Return the reader for a model.
+    """Open the reader for a model.
 
     Args:
         model: A LangChain chat model, another Runnable from messages to a message, a `Reader`, `provider:name`,
@@ -79,12 +79,12 @@ def extractive_for(reader: Reader, name: str) -> ExtractiveReader | None:
     """
     if reader.by_rule:
         return reader.extractive
-    return _extractive(name)
+    return _open_extractive_once(name)
 
 
 @lru_cache(maxsize=4)
-def _extractive(name: str) -> ExtractiveReader | None:
-    """Return the extractive reader of a name, opened once."""
+def _open_extractive_once(name: str) -> ExtractiveReader | None:
+    """Open the extractive reader of a name; a later call with the same name gets the same reader."""
     from preflight_rag.models.opening import open_extractive_reader
 
     return open_extractive_reader(name)

@@ -49,9 +49,9 @@ class Ask:
             raise UsageError(f"history has the role {unknown[0]!r}", help='Use "user", "assistant" and "system".')
 
     def recorded(self) -> dict[str, Any]:
-        """Return the settings as the ledger stores them beside the question."""
-        own = {"options": list(self.options), "history": [list(pair) for pair in self.history], "model": self.model}
-        return {**self.settings.model_dump(), **own}
+        """Return the request's settings, options, history and model as the ledger stores them beside the question."""
+        history = [list(pair) for pair in self.history]
+        return {**self.settings.model_dump(), "options": list(self.options), "history": history, "model": self.model}
 
     @classmethod
     def of(cls, turn: Turn) -> Ask:
@@ -62,7 +62,7 @@ class Ask:
         return cls(turn.question, Settings.model_validate(settings), options or (), pairs, model)
 
     def input(self) -> Question:
-        """Return the input of the graph."""
+        """Return the input of the graph: the history's messages that have a text, the question, and the options."""
         earlier: list[AnyMessage] = [ROLES[role](text) for role, text in self.history if text.strip()]
         return Question(messages=[*earlier, HumanMessage(self.question)], options=list(self.options))
 

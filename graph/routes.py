@@ -19,7 +19,7 @@ from preflight_rag.state.schema import PassageRef
 from preflight_rag.state.views import Chosen, Decided, Found, GroupView, Onward, Organised, Partition, Routed
 
 Branches = dict[Hashable, str]
-NOTHING = "nothing found"
+NOTHING_FOUND = "nothing found"
 AFTER_REWRITE: Branches = {
     "question": "retrieve",
     "conversation": "converse",
@@ -31,25 +31,25 @@ AFTER_PREFLIGHT: Branches = {
     "plain": "answer_plain",
     "map/reduce": "map_context",
     "COrg": "relate_contexts",
-    NOTHING: "abstain",
+    NOTHING_FOUND: "abstain",
 }
 AFTER_PLAIN: Branches = {
     "answered": "cite",
-    NOTHING: "abstain",
+    NOTHING_FOUND: "abstain",
     "on to map/reduce": "map_context",
     "on to COrg": "relate_contexts",
     "one group": "aggregate_groups",
 }
 AFTER_REDUCE: Branches = {
     "answered": "cite",
-    NOTHING: "abstain",
+    NOTHING_FOUND: "abstain",
     "on to COrg": "relate_contexts",
     "back to plain": "answer_plain",
 }
-AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING: "abstain", "back to plain": "answer_plain"}
-AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING: "abstain"}
+AFTER_AGGREGATE: Branches = {"answered": "cite", NOTHING_FOUND: "abstain", "back to plain": "answer_plain"}
+AFTER_CLARIFY: Branches = {"one group": "answer_plain", "several groups": "answer_group", NOTHING_FOUND: "abstain"}
 AFTER_ORGANIZE: Branches = {"ask first": "clarify", **AFTER_CLARIFY}
-_ONWARD = {node: str(branch) for branch, node in (AFTER_PLAIN | AFTER_REDUCE).items()}
+_BRANCH_OF_NODE = {node: str(branch) for branch, node in (AFTER_PLAIN | AFTER_REDUCE).items()}
 
 
 class Edge(Runnable[Any, Any]):
@@ -93,15 +93,15 @@ def after_metadata(state: Found) -> Literal["known", "not known"]:
 def after_preflight(state: Routed) -> list[Send] | str:
     """Return the route that the preflight chose; for map/reduce, one `Send` for each partition."""
     route = state["decision"]["name"]
-    return _partitions(state) if route == "map_reduce" else ROUTES[route]
+    return _send_partitions(state) if route == "map_reduce" else ROUTES[route]
 
 
 def after_draft(state: Onward) -> list[Send] | str:
     """Return the node that the drafting node chose: the end, the groups' answer, a more expensive route, or back."""
     onward = state["onward"]
     if onward == "answer_plain":
-        return [Send("answer_plain", _first_partition(state))]
-    return _partitions(state) if onward == "map_context" else _ONWARD[onward]
+        return [Send("answer_plain", _first_partition_input(state))]
+    return _send_partitions(state) if onward == "map_context" else _BRANCH_OF_NODE[onward]
 
 
 def after_organize(state: Organised) -> list[Send] | str:
@@ -115,12 +115,12 @@ def after_clarify(state: Organised) -> list[Send] | str:
     question, refs = state["standalone_question"], state["passage_refs"]
     instructions = state.get("instructions") or ""
     if not groups:
-        return NOTHING
+        return NOTHING_FOUND
     if len(groups) == 1:
         direct = Chosen(
             standalone_question=question,
             options=options,
-            passage_refs=_of(_passages(groups[0], state), refs),
+            passage_refs=_references_with_ranks(_passage_ranks(groups[0], state), refs),
             decision=state["decision"],
             escalations=state["escalations"],
             instructions=instructions,
@@ -134,7 +134,7 @@ def after_clarify(state: Organised) -> list[Send] | str:
                 options=options,
                 group=number,
                 of=len(groups),
-                passage_refs=_of(_passages(ranks, state), refs),
+                passage_refs=_references_with_ranks(_passage_ranks(ranks, state), refs),
                 instructions=instructions,
             ),
         )
@@ -142,19 +142,19 @@ def after_clarify(state: Organised) -> list[Send] | str:
     ]
 
 
-def _first_partition(state: Onward) -> Chosen:
+def _first_partition_input(state: Onward) -> Chosen:
     """Return the input of the plain answer for a turn whose more expensive route found nothing."""
     return Chosen(
         standalone_question=state["standalone_question"],
         options=state.get("options") or [],
-        passage_refs=_of(state["partitions"][0], state["passage_refs"]),
+        passage_refs=_references_with_ranks(state["partitions"][0], state["passage_refs"]),
         decision=state.get("decision") or {},
         escalations=state.get("escalations") or [],
         instructions=state.get("instructions") or "",
     )
 
 
-def _partitions(state: Routed | Onward) -> list[Send]:
+def _send_partitions(state: Routed | Onward) -> list[Send]:
     """Return the calls of `map_context`, one for each partition."""
     question, refs, parts = state["standalone_question"], state["passage_refs"], state["partitions"]
     options = state.get("options") or []
@@ -166,20 +166,20 @@ def _partitions(state: Routed | Onward) -> list[Send]:
                 options=options,
                 partition=number,
                 of=len(parts),
-                passage_refs=_of(ranks, refs),
+                passage_refs=_references_with_ranks(ranks, refs),
             ),
         )
         for number, ranks in enumerate(parts, 1)
     ]
 
 
-def _passages(contexts: list[int], state: Organised) -> list[int]:
+def _passage_ranks(contexts: list[int], state: Organised) -> list[int]:
     """Return the ranks of the passages that the contexts consist of."""
-    parts = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
-    return list(chain.from_iterable(parts[n] for n in contexts))
+    ranks = {note["rank"]: list(note.get("ranks") or [note["rank"]]) for note in state["contexts"]}
+    return list(chain.from_iterable(ranks[context] for context in contexts))
 
 
-def _of(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:
-    """Return the references with these ranks, by rank."""
+def _references_with_ranks(ranks: list[int], refs: list[PassageRef]) -> list[PassageRef]:
+    """Return the references with these ranks, in the order of their ranks."""
     by_rank = {ref["rank"]: ref for ref in refs}
     return [by_rank[rank] for rank in sorted(ranks)]

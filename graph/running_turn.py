@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from preflight_rag.pubmed import EntrezClient
 
 ATTEMPTS = 4
-"""Most attempts of a turn; a guess. If documents are replaced every second, two attempts are too few."""
+"""Maximum number of attempts of a turn; a guess. If documents are replaced every second, two attempts are too few."""
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class TurnStart:
     turn: Turn
     ask: Ask
     reader: Reader
-    given: Question | Command[Any] | None
+    graph_input: Question | Command[Any] | None
     spent: Sequence[Mapping[str, Any]] = ()
 
     @property
-    def goes_on(self) -> bool:
+    def is_continued_by_choice(self) -> bool:
         """Whether the turn had asked the user to choose, and the input is that choice."""
-        return isinstance(self.given, Command)
+        return isinstance(self.graph_input, Command)
 
     def can_go_offline(self, *, spared: bool) -> bool:
         """Return whether the turn may be restarted without its model; never one that resumes earlier work.
@@ -75,8 +75,8 @@ class TurnStart:
         `spared` is for a turn whose model gave no usable reply in time, or has used up its budget: it may always
         continue, since reading the documents without the model costs nothing more.
         """
-        new = self.given is not None and not self.goes_on
-        return new and (self.ask.use.or_offline or spared) and not self.reader.by_rule
+        is_new = self.graph_input is not None and not self.is_continued_by_choice
+        return is_new and (self.ask.use.or_offline or spared) and not self.reader.by_rule
 
     def answer(self, state: Mapping[str, Any], seconds: float) -> Answer:
         """Return the answer in the graph's state; a missing model is listed among its gaps."""
@@ -132,7 +132,7 @@ class RunningTurn:
         self._progress = progress
         self._values: Mapping[str, Any] | None = None
         self._budget: Budget | None = None
-        self._began = perf_counter() - (turn.seconds if start.goes_on else 0.0)
+        self._began = perf_counter() - (turn.seconds if start.is_continued_by_choice else 0.0)
         self._config: RunnableConfig = {
             "configurable": {"thread_id": turn.thread_id},
             "metadata": {"turn_id": turn.id},
@@ -153,14 +153,14 @@ class RunningTurn:
         """
         for attempt in range(1, ATTEMPTS + 1):
             try:
-                async with aclosing(self._stages()) as events:
+                async with aclosing(self._run_stages()) as events:
                     async for event in events:
                         yield event
                 return
             except PreflightError as error:
                 if attempt == ATTEMPTS:
                     raise
-                note = await self._begin_again(error)
+                note = await self._prepare_next_attempt(error)
             yield ProgressEvent("rewrite", note)
 
     async def final_state(self) -> Mapping[str, Any]:
@@ -181,10 +181,11 @@ class RunningTurn:
 
     def outcome(self, state: Mapping[str, Any]) -> Answer | Clarification:
         """Return the answer in the final state; if the graph has stopped to ask, the question to the user."""
-        if (asked := self.narrator.question) is None:
+        request = self.narrator.question
+        if request is None:
             return self.start.answer(state, self.seconds)
-        turn, choices = self.start.turn, tuple(asked["choices"])
-        return Clarification(thread_id=turn.thread_id, turn=turn.turn, question=asked["question"], choices=choices)
+        turn, choices = self.start.turn, tuple(request["choices"])
+        return Clarification(thread_id=turn.thread_id, turn=turn.turn, question=request["question"], choices=choices)
 
     async def snapshot(self) -> StateSnapshot:
         """Return the thread's latest checkpoint."""
@@ -198,13 +199,13 @@ class RunningTurn:
 
     def failed_receipt(self, snapshot: StateSnapshot, error: PreflightError) -> Receipt:
         """Return the cost of a failed turn, including the stage that failed."""
-        rows = _spent_so_far(snapshot, self.start.turn, error)
-        if _has_begun(snapshot, self.start.turn):
+        rows = _cost_rows_with_failure(snapshot, self.start.turn, error)
+        if _has_left_first_stage(snapshot, self.start.turn):
             return self.receipt({**snapshot.values, "spent": rows})
         return self.receipt({}, before=rows)
 
-    async def _stages(self) -> AsyncGenerator[Event, None]:
-        """Run the graph once, and yield the reports of its stages."""
+    async def _run_stages(self) -> AsyncGenerator[Event, None]:
+        """Run the graph once, yield the events of its stages, and keep the final state in `_values`."""
         start = self.start
         context = await self._context()
         modes: list[StreamMode] = ["values"]
@@ -213,7 +214,7 @@ class RunningTurn:
         if self.narrator.tokens and not start.ask.options:
             modes.append("messages")
         stream: Any = self._graph.astream(
-            start.given, self._config, context=context, stream_mode=modes, durability="async"
+            start.graph_input, self._config, context=context, stream_mode=modes, durability="async"
         )
         async with aclosing(stream) as items:
             async for mode, payload in items:
@@ -222,25 +223,25 @@ class RunningTurn:
                 for event in self.narrator.events(mode, payload):
                     yield event
 
-    async def _begin_again(self, error: PreflightError) -> str:
+    async def _prepare_next_attempt(self, error: PreflightError) -> str:
         """Prepare the turn's next attempt, and return the sentence that tells the user why.
 
         Raises:
             PreflightError: The original error, if another attempt cannot help.
         """
         used_up = self._budget.used_up if self._budget else None
+        # Where the budget is used up, every partition fails: the budget is the cause to name.
         cause = used_up if used_up and isinstance(error, AllPartitionsFailed) else error
-        budget = isinstance(cause, BudgetUsedUp)
-        if isinstance(cause, PassageGone) and not self.start.goes_on and not self.narrator.shown:
-            self.start = await self._anew(cause)
+        if isinstance(cause, PassageGone) and not self.start.is_continued_by_choice and not self.narrator.shown:
+            self.start = await self._restart(cause)
             return "the documents have just been changed; searching again"
         spared = isinstance(cause, ModelError) and may_be_spared(cause)
         if (spared or is_lost(cause)) and self.start.can_go_offline(spared=spared):
-            self.start = await self._offline(cause)
-            return f"{cause.message}; going on without {'the model' if budget else 'it'}"
+            self.start = await self._restart_offline(cause)
+            return f"{cause.message}; going on without {'the model' if isinstance(cause, BudgetUsedUp) else 'it'}"
         raise cause from error if cause is not error else None
 
-    async def _offline(self, error: PreflightError) -> TurnStart:
+    async def _restart_offline(self, error: PreflightError) -> TurnStart:
         """Return the start of the same turn with the offline reader instead of the model.
 
         The message keeps its id, so that it is not added to the conversation twice.
@@ -248,60 +249,60 @@ class RunningTurn:
         start = self.start
         reader = await asyncio.to_thread(self._reader, OFFLINE)
         ask = replace(start.ask, use=start.ask.use.lost(start.reader.name, error))
-        return replace(start, ask=ask, reader=reader, spent=self._spent_by_attempts(await self.snapshot(), error))
+        return replace(start, ask=ask, reader=reader, spent=self._cost_of_attempts(await self.snapshot(), error))
 
-    async def _anew(self, error: PreflightError) -> TurnStart:
-        """Return the start of the same turn from its beginning.
+    async def _restart(self, error: PreflightError) -> TurnStart:
+        """Return the start with which the same turn begins again, from its first stage.
 
-        A message that the state already has is not added twice.
+        A turn that was resumed gets its question from the state, under the same id, so that it is not added twice.
         """
         snapshot = await self.snapshot()
-        start = replace(self.start, spent=self._spent_by_attempts(snapshot, error))
-        if start.given is not None:
+        start = replace(self.start, spent=self._cost_of_attempts(snapshot, error))
+        if start.graph_input is not None:
             return start
         messages = snapshot.values["messages"]
         questions: list[AnyMessage] = [message for message in messages if isinstance(message, HumanMessage)]
-        return replace(start, given=Question(messages=questions[-1:], options=list(start.ask.options)))
+        return replace(start, graph_input=Question(messages=questions[-1:], options=list(start.ask.options)))
 
-    def _spent_by_attempts(self, snapshot: StateSnapshot, error: PreflightError) -> list[Mapping[str, Any]]:
+    def _cost_of_attempts(self, snapshot: StateSnapshot, error: PreflightError) -> list[Mapping[str, Any]]:
         """Return the cost of all attempts, including the one that `error` has ended."""
-        return [*self.start.spent, *_spent_so_far(snapshot, self.start.turn, error)]
+        return [*self.start.spent, *_cost_rows_with_failure(snapshot, self.start.turn, error)]
 
     async def _context(self) -> Context:
         """Return the run's context: settings within the time limit, the readers, and the connection to PubMed."""
         start = self.start
         settings, use = within_time(start.ask.settings, start.reader), start.ask.use
         pubmed = self._pubmed() if self._pubmed is not None and settings.pubmed else None
-        reading = settings.extractive_reader
-        if start.reader.by_rule or reading == NO_READER:  # nothing is opened
-            extractive = extractive_for(start.reader, reading)
+        extractive_name = settings.extractive_reader
+        if start.reader.by_rule or extractive_name == NO_READER:  # nothing is opened
+            extractive = extractive_for(start.reader, extractive_name)
         else:
-            extractive = await asyncio.to_thread(extractive_for, start.reader, reading)
-        planned = settings.turn_seconds < start.ask.settings.turn_seconds
+            extractive = await asyncio.to_thread(extractive_for, start.reader, extractive_name)
+        is_limited_by_plan = settings.turn_seconds < start.ask.settings.turn_seconds
         self._budget = Budget(
             calls=settings.turn_calls,
             tokens=settings.turn_tokens,
             seconds=settings.turn_seconds,
-            spent=await self._spent_before(),
+            spent=await self._previous_cost(),
             purses=use.purses,
             reply_tokens=settings.reply_tokens,
-            time_setting=f"PREFLIGHT_{'ANSWER' if planned else 'TURN'}_SECONDS",
+            time_setting=f"PREFLIGHT_{'ANSWER' if is_limited_by_plan else 'TURN'}_SECONDS",
             slow_seconds=slow_seconds(start.ask.settings),
         )
-        asked = start.ask.settings.k
+        requested_k = start.ask.settings.k
         reader = limited(sampled(start.reader, use.sampling), self._budget)
         span, cache = self.span.context, PassageCache()
-        return Context(reader, self._library, settings, pubmed, extractive, span, cache=cache, asked_k=asked)
+        return Context(reader, self._library, settings, pubmed, extractive, span, cache=cache, asked_k=requested_k)
 
-    async def _spent_before(self) -> Usage:
+    async def _previous_cost(self) -> Usage:
         """Return the cost of a resumed turn before it was cut off, asked the user, or was restarted."""
         rows = self.start.spent
-        if self.start.given is None or self.start.goes_on:
-            rows = _spent_rows(await self.snapshot())
-        counted = {}
+        if self.start.graph_input is None or self.start.is_continued_by_choice:
+            rows = _cost_rows(await self.snapshot())
+        totals = {}
         for name in ("calls", "input_tokens", "output_tokens"):
-            counted[name] = sum(row[name] for row in rows)
-        return Usage(**counted)
+            totals[name] = sum(row[name] for row in rows)
+        return Usage(**totals)
 
 
 def belongs_to(snapshot: StateSnapshot, turn: Turn) -> bool:
@@ -309,12 +310,12 @@ def belongs_to(snapshot: StateSnapshot, turn: Turn) -> bool:
     return (snapshot.metadata or {}).get("turn_id") == turn.id
 
 
-def _has_begun(snapshot: StateSnapshot, turn: Turn) -> bool:
+def _has_left_first_stage(snapshot: StateSnapshot, turn: Turn) -> bool:
     """Return whether the turn's first stage has ended; until then the state still holds the previous turn."""
     return belongs_to(snapshot, turn) and "rewrite" not in snapshot.next
 
 
-def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
+def _cost_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
     """Return the cost of a turn's stages, including finished stages whose results are not in the state yet."""
     rows = [] if "rewrite" in snapshot.next else [*(snapshot.values.get("spent") or ())]
     for task in snapshot.tasks:
@@ -326,9 +327,9 @@ def _spent_rows(snapshot: StateSnapshot) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _spent_so_far(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
+def _cost_rows_with_failure(snapshot: StateSnapshot, turn: Turn, error: PreflightError) -> list[Mapping[str, Any]]:
     """Return the cost of the turn's stages, including the stage that failed."""
-    rows = _spent_rows(snapshot) if belongs_to(snapshot, turn) else []
+    rows = _cost_rows(snapshot) if belongs_to(snapshot, turn) else []
     if isinstance(error, ModelError) and error.spent and error.spent["calls"] and snapshot.next:
         rows.append({"stage": snapshot.next[0], "started": time() - error.spent["seconds"], **error.spent})
     return rows

@@ -20,7 +20,7 @@ from langgraph.types import Overwrite
 
 from preflight_rag.background_loop import BackgroundLoop
 from preflight_rag.graph.answer_stream import answer_stream
-from preflight_rag.graph.progress import begun, ended
+from preflight_rag.graph.progress import report_begin, report_end
 from preflight_rag.graph.tracing import stage_span
 from preflight_rag.state.context import Context
 from preflight_rag.state.errors import UsageError
@@ -28,7 +28,7 @@ from preflight_rag.state.schema import State
 from preflight_rag.state.values import Usage
 from preflight_rag.text.inert import inert
 
-_plain_calls = BackgroundLoop("preflight-graph")
+_synchronous_calls = BackgroundLoop("preflight-graph")
 
 
 class Node(Protocol):
@@ -41,8 +41,8 @@ class Node(Protocol):
         ...
 
 
-def given(context: Any) -> Context:
-    """Return the context as the caller passed it.
+def require_context(context: Any) -> Context:
+    """Check that a caller has passed a complete context, and return it.
 
     Raises:
         UsageError: No `Context` was passed, or it lacks a reader or a library.
@@ -76,17 +76,18 @@ class Stage(Runnable[Any, State]):
         self._resolve = resolve
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> State:
-        """Run the stage to its end."""
-        return _plain_calls.call(self.ainvoke(input, config))
+        """Run the stage to its end, for synchronous callers of the graph."""
+        return _synchronous_calls.call(self.ainvoke(input, config))
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> State:
-        """Run the stage."""
+        """Run the stage: report its begin and end, stream its answer, and record its cost and duration."""
         runtime: Runtime[Any] = get_runtime()
-        # The studio's context opens a library, which would block the event loop; a given context needs no thread.
-        own = self._resolve is not given
-        context = await asyncio.to_thread(self._resolve, runtime.context) if own else given(runtime.context)
+        if self._resolve is require_context:
+            context = require_context(runtime.context)
+        else:  # the studio's context opens a library, which would block the event loop
+            context = await asyncio.to_thread(self._resolve, runtime.context)
         started = time.time()
-        begun(self.name, input, runtime)
+        report_begin(self.name, input, runtime)
         with stage_span(self.name, context.trace) as span:
             with answer_stream(self.name) as stream:
                 update = _with_inert_answer(await self._node(input, runtime.override(context=context)))
@@ -95,7 +96,7 @@ class Stage(Runnable[Any, State]):
             spent = update.get("spent") or [{"stage": self.name, **Usage().model_dump()}]
             rows = spent.value if isinstance(spent, Overwrite) else spent
             span.done(input, rows, update)
-        ended(self.name, input, update, runtime)
+        report_end(self.name, input, update, runtime)
         seconds = time.time() - started
         timed = [{**row, "started": started, "seconds": seconds} for row in rows]
         update["spent"] = Overwrite(timed) if isinstance(spent, Overwrite) else timed  # type: ignore[typeddict-item]
@@ -103,9 +104,9 @@ class Stage(Runnable[Any, State]):
 
 
 def _with_inert_answer(update: State) -> State:
-    """Return a stage's update with an inert answer.
+    """Make the texts of a stage's update inert, in place, and return it: a renderer loads and runs nothing from them.
 
-    A renderer loads and runs nothing that a document put there.
+    They are the answer, those of its groups, and the answer's message; an update without an answer is unchanged.
     """
     if not update.get("answer"):
         return update
@@ -113,12 +114,8 @@ def _with_inert_answer(update: State) -> State:
     if "groups" in update:
         inert_groups = []
         for group in update["groups"]:
-            inert_groups.append(
-                {
-                    **group,
-                    **{name: inert(group[name]) for name in ("entity", "descriptor", "answer") if group.get(name)},
-                }
-            )
+            texts = {name: inert(group[name]) for name in ("entity", "descriptor", "answer") if group.get(name)}
+            inert_groups.append({**group, **texts})
         update["groups"] = inert_groups
     for message in update.get("messages") or ():
         if isinstance(message, AIMessage):

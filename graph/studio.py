@@ -32,13 +32,13 @@ from preflight_rag.state.calls import RERANKERS, checked_choices, narrowed
 from preflight_rag.state.context import ABOUT, ASKING, ENVIRONMENT_PREFIX, Context, Settings
 from preflight_rag.state.errors import ModelError, UsageError
 
-FIRST = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
+FIRST_FIELDS = ("library", "model", "instructions", "route", "k", "clarify", "pubmed")
 """Fields that Studio shows first, in this order; the others follow stage by stage."""
 NUMBERS = tuple(name for name, about in ABOUT.items() if about.who == "studio")
 """Numbers that may be tried out in Studio, besides the settings open to every caller; none names a file or a model."""
 OPERATORS = tuple(name for name, about in ABOUT.items() if about.who == "operator")
 """Settings that only the operator's PREFLIGHT_… variables set: files, models, and limits."""
-OF_READER = ("deadline", "temperature", "context_window", "reply_form", "extractive_reader")
+READER_SETTINGS = ("deadline", "temperature", "context_window", "reply_form", "extractive_reader")
 """Settings with which a reader is opened; runs that differ in others share it."""
 STAGES = {"library": ("retrieve",), "model": ASKING} | {
     name: about.stages for name, about in ABOUT.items() if about.who != "operator"
@@ -46,31 +46,35 @@ STAGES = {"library": ("retrieve",), "model": ASKING} | {
 """The stages that each field affects: Studio shows it there."""
 
 
-def _for_studio(schema: dict[str, Any]) -> None:
+def _adapt_schema(schema: dict[str, Any]) -> None:
     """Order the fields, name the stages that each affects, and show the environment's values as defaults.
 
     The operator's settings are included without their values: the server silently drops fields that a schema does not
     have, and a caller who sets them should get an error.
     """
-    plain, now = schema["properties"], StudioContext().model_dump()
-    ordered = [*FIRST, *(name for name in STAGES if name not in FIRST)]
+    fields, defaults = schema["properties"], StudioContext().model_dump()
+    ordered = [*FIRST_FIELDS, *(name for name in STAGES if name not in FIRST_FIELDS)]
     schema["properties"] = {
-        name: {**_without_null(plain[name]), "default": now[name], "langgraph_nodes": list(STAGES[name])}
+        name: {**_without_null_type(fields[name]), "default": defaults[name], "langgraph_nodes": list(STAGES[name])}
         for name in ordered
     }
     schema["properties"]["library"]["enum"] = list(OFFERED.libraries)
     schema["properties"]["model"]["enum"] = list(OFFERED.models)
-    schema["properties"]["reranker"]["enum"] = list(dict.fromkeys([now["reranker"], *RERANKERS]))
+    schema["properties"]["reranker"]["enum"] = list(dict.fromkeys([defaults["reranker"], *RERANKERS]))
     for name in OPERATORS:
-        field = {key: value for key, value in _without_null(plain[name]).items() if key in ("title", "type")}
+        field = {key: value for key, value in _without_null_type(fields[name]).items() if key in ("title", "type")}
         description = f"Set where the server is started, by {ENVIRONMENT_PREFIX}{name.upper()}."
         schema["properties"][name] = {**field, "description": description, "readOnly": True, "langgraph_nodes": []}
 
 
-def _without_null(field: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an optional field as one of its own type, so that Studio shows that type's control."""
-    kinds = [kind for kind in field.get("anyOf", ()) if kind.get("type") != "null"]
-    return {**{name: value for name, value in field.items() if name != "anyOf"}, **(kinds[0] if kinds else {})}
+def _without_null_type(field: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an optional field with its type but null, so that Studio shows that type's control.
+
+    For example {"anyOf": [{"type": "integer"}, {"type": "null"}]} becomes {"type": "integer"}.
+    """
+    types = [schema for schema in field.get("anyOf", ()) if schema.get("type") != "null"]
+    others = {name: value for name, value in field.items() if name != "anyOf"}
+    return {**others, **(types[0] if types else {})}
 
 
 OFFERED = Offered.read()
@@ -80,7 +84,7 @@ OFFERED = Offered.read()
 class StudioContext(Settings):
     """The settings of an assistant; missing ones come from the PREFLIGHT_… variables."""
 
-    model_config = ConfigDict(json_schema_extra=_for_studio)
+    model_config = ConfigDict(json_schema_extra=_adapt_schema)
 
     library: str = Field(default="", title="Library", description="One of the libraries that are offered, by name.")
     model: str = Field(
@@ -115,11 +119,11 @@ def resolve(given: Any) -> Context:
     """
     studio = given if isinstance(given, StudioContext) else StudioContext(**(given or {}))
     settings = Settings.model_validate(studio.model_dump(exclude={"library", "model"}))
-    of_reader = Settings(**{name: getattr(settings, name) for name in OF_READER})
-    library, run = _library(OFFERED.library(studio.library)), _run_id()
-    model, loss = None, _loss(run)
+    of_reader = Settings(**{name: getattr(settings, name) for name in READER_SETTINGS})
+    library, run = _open_library_once(OFFERED.library(studio.library)), _current_run_id()
+    model, loss = None, _loss_of_run(run)
     try:
-        model = _reader(library, studio.model, of_reader)
+        model = _open_reader_once(library, studio.model, of_reader)
     except LOST as error:
         if not isinstance(error, ModelError):
             raise
@@ -127,35 +131,37 @@ def resolve(given: Any) -> Context:
     if model is not None and model.by_rule:
         reader: Reader = model
     else:
-        offline = _reader(library, OFFLINE, of_reader)
-        asked = limited(model, _budget(run, settings)) if model is not None else None
+        offline = _open_reader_once(library, OFFLINE, of_reader)
+        asked = limited(model, _budget_of_run(run, settings)) if model is not None else None
         # A protocol's fields must be settable; these say which of the two readers replies now.
         reader = cast(Reader, FallbackReader(asked, offline, loss))
     extractive = extractive_for(reader, settings.extractive_reader)
     planned = within_time(settings, reader)
-    pubmed = _entrez() if settings.pubmed else None
+    pubmed = _open_entrez() if settings.pubmed else None
     return Context(reader, library, planned, pubmed, extractive, asked_k=settings.k)
 
 
-def _run_id() -> str:
+def _current_run_id() -> str:
     """Return the id of the run that the server has begun; outside of one, a new id."""
     try:
         config = get_config()
     except RuntimeError:
         return uuid4().hex
-    places = config, config.get("configurable") or {}, config.get("metadata") or {}
-    return next((str(place["run_id"]) for place in places if place.get("run_id")), uuid4().hex)
+    for values in (config, config.get("configurable") or {}, config.get("metadata") or {}):
+        if run_id := values.get("run_id"):
+            return str(run_id)
+    return uuid4().hex
 
 
 @lru_cache(maxsize=256)
-def _loss(run_id: str) -> Loss:
-    """Return the note of whether a run has lost its model, the same object for all of its stages."""
+def _loss_of_run(run_id: str) -> Loss:
+    """Return the record of a run's loss of its model; all stages of the run get the same object."""
     return Loss()
 
 
 @lru_cache(maxsize=256)
-def _budget(run_id: str, settings: Settings) -> Budget:
-    """Return the budget of a run, the same object for all of its stages."""
+def _budget_of_run(run_id: str, settings: Settings) -> Budget:
+    """Return the budget of a run; all stages of the run get the same object."""
     return Budget(
         calls=settings.turn_calls,
         tokens=settings.turn_tokens,
@@ -166,21 +172,21 @@ def _budget(run_id: str, settings: Settings) -> Budget:
 
 
 @cache
-def _library(place: Path | LibraryPlace) -> Library:
-    """Return one of the offered libraries, opened once: a run may still use it however many others are opened."""
+def _open_library_once(place: Path | LibraryPlace) -> Library:
+    """Open one of the offered libraries; it stays open, since a run may still use it."""
     # A library in a database has all methods that a reader needs.
     return cast(Library, open_library(place))
 
 
 @lru_cache(maxsize=8)
-def _reader(library: Library, model: str, settings: Settings) -> Reader:
-    """Return the reader for a model, cached by all its arguments."""
+def _open_reader_once(library: Library, model: str, settings: Settings) -> Reader:
+    """Open the reader of a model; a later call with the same arguments gets the same reader."""
     return open_reader(model or None, library.embedder, settings, library=library)
 
 
 @lru_cache(maxsize=1)
-def _entrez() -> EntrezClient:
-    """Return the connection to NCBI as the environment sets it up."""
+def _open_entrez() -> EntrezClient:
+    """Open the connection to NCBI as the environment sets it up; later calls get the same one."""
     return EntrezClient.of_environment(os.environ)
 
 

@@ -38,7 +38,7 @@ class TurnSpan:
         self._span = tracer.start_span("preflight.turn")
         self.context = set_span_in_context(self._span)
         self._span.set_attributes({"preflight.thread_id": thread_id, "preflight.turn": turn})
-        if _content():
+        if _includes_texts():
             self._span.set_attribute("preflight.question", question)
 
     def ended(self, answer: Answer | Clarification) -> None:
@@ -62,14 +62,14 @@ class TurnSpan:
                 "gen_ai.usage.output_tokens": receipt.output_tokens,
             }
         )
-        if _content():
+        if _includes_texts():
             self._span.set_attributes({"preflight.answer": answer.answer, "preflight.reason": answer.route.reason})
         self._span.end()
 
     def failed(self, error: BaseException) -> None:
         """Record that the turn was stopped or failed, and end the span."""
         if self._span is not None:
-            _mark(self._span, error)
+            _mark_failed(self._span, error)
             self._span.end()
 
 
@@ -80,7 +80,13 @@ class StageSpan:
         self._span = span
 
     def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
-        """Record in the span what the stage read, its cost and its decision."""
+        """Record in the span how many passages the stage read, its cost, and the turn's route.
+
+        Args:
+            state: What the stage read.
+            rows: The rows of its cost.
+            update: The channels that it changes.
+        """
         if self._span is None:
             return
         passages = update.get("passage_refs", state.get("passage_refs"))
@@ -115,12 +121,15 @@ def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
         try:
             yield StageSpan(span)
         except BaseException as error:
-            _mark(span, error)
+            _mark_failed(span, error)
             raise
 
 
 def _tracer() -> Tracer | None:
-    """Return a tracer if one may have been set up; if so, OpenTelemetry's API is imported already."""
+    """Return a tracer if an application has set up a tracer provider, else None.
+
+    OpenTelemetry is not imported for this: an application with a provider has imported it already.
+    """
     api = sys.modules.get("opentelemetry.trace")
     if api is None or isinstance(api.get_tracer_provider(), api.ProxyTracerProvider):
         return None
@@ -128,13 +137,16 @@ def _tracer() -> Tracer | None:
     return tracer
 
 
-def _content() -> bool:
-    """Return whether the environment asks for texts in traces."""
+def _includes_texts() -> bool:
+    """Return whether the environment asks for questions and answers in traces."""
     return os.environ.get(CONTENT, "").strip().lower() == "true"
 
 
-def _mark(span: Span, error: BaseException) -> None:
-    """Mark a span as failed with the error's type alone: its text may contain a question or a document."""
+def _mark_failed(span: Span, error: BaseException) -> None:
+    """Mark a span as failed with the error's type alone, since its text may contain a question or a document.
+
+    A turn that stops to ask the user has not failed, and is marked as waiting.
+    """
     from opentelemetry.trace import StatusCode
 
     if isinstance(error, GraphBubbleUp):

@@ -120,9 +120,10 @@ class Turns:
         if isinstance(request, Ask):
             request.check()
         async with self.threads.lock(thread_id, wait=lock_wait):
-            start = await (
-                self._ask(request, thread_id) if isinstance(request, Ask) else self._go_on(request, thread_id)
-            )
+            if isinstance(request, Ask):
+                start = await self._ask(request, thread_id)
+            else:
+                start = await self._continue_last_turn(request, thread_id)
             turn = start.turn
             running = RunningTurn(
                 self.graph,
@@ -147,7 +148,7 @@ class Turns:
                     await self.threads.ask(turn, outcome, running.receipt(state))
             except BaseException as error:
                 running.span.failed(error)
-                failure = await self._failed(error, running)
+                failure = await self._record_failure(error, running)
                 if failure is error:
                     raise
                 raise failure from error
@@ -162,17 +163,17 @@ class Turns:
             TurnError: A thread with the new name exists.
         """
         thread_id, into = validate_thread_id(thread_id), validate_thread_id(into)
-        kept = await asyncio.to_thread(self.ledger.fork, thread_id, turn, into)
-        if not kept:
+        copied_turns = await asyncio.to_thread(self.ledger.fork, thread_id, turn, into)
+        if not copied_turns:
             return
-        answers = [Answer.model_validate(each.result) for each in kept]
+        answers = [Answer.model_validate(copied.result) for copied in copied_turns]
         messages: list[AnyMessage] = []
         for answer in answers:
             messages += [HumanMessage(answer.question), AIMessage(answer.answer)]
-        known = [answer.model_dump(mode="json") for answer in answers if answer.route.name != "conversation"]
         values: dict[str, Any] = {"messages": messages}
-        if known:
-            last = known[-1]
+        from_documents = [answer for answer in answers if answer.route.name != "conversation"]
+        if from_documents:
+            last = from_documents[-1].model_dump(mode="json")
             names = ("answer", "citations", "groups")
             values["earlier"] = {"question": last["standalone_question"], **{name: last[name] for name in names}}
         await self.graph.aupdate_state({"configurable": {"thread_id": into}}, values, as_node="cite")
@@ -180,10 +181,10 @@ class Turns:
     async def delete(self, thread_id: str) -> bool:
         """Delete a thread with its turns and checkpoints, and shrink the file; return False if there is none."""
         thread_id = validate_thread_id(thread_id)
-        known = await asyncio.to_thread(self.ledger.delete, thread_id)
+        exists = await asyncio.to_thread(self.ledger.delete, thread_id)
         await self.saver.adelete_thread(thread_id)
         await self.saver.vacuum()
-        return known
+        return exists
 
     async def prune(self, keep_turns: int) -> tuple[int, int]:
         """Remove intermediate checkpoints of every thread whose last turn cannot be resumed, and shrink the file.
@@ -202,7 +203,13 @@ class Turns:
         return before, await self.threads.size()
 
     async def _ask(self, ask: Ask, thread_id: str) -> TurnStart:
-        """Begin a turn, or resume the last one if it waits for the user's choice and the message is that choice."""
+        """Begin a turn, or resume the last one if it waits for the user's choice and the message is that choice.
+
+        Raises:
+            UsageError: The request has a history, and the thread has turns already.
+            TurnUnfinished: The last turn was cut off, and the request does not discard it.
+            PreflightError: The model cannot be opened, and the request does not allow to go on without it.
+        """
         if ask.model is None:  # a reader that is open already: the turn begins at once if nothing else has to be opened
             reader = self.reader(None)
             last, turn = await asyncio.to_thread(
@@ -221,8 +228,8 @@ class Turns:
             raise UsageError(
                 f"thread {thread_id!r} already has a conversation", help="Give history= with a new thread only."
             )
-        if last and last.status == "asking" and (labels := chosen(ask.question, _choices(last))):
-            return await self._reopened(last, lambda _: Command(resume=labels), ask.use.purses)
+        if last and last.status == "asking" and (labels := chosen(ask.question, _offered_choices(last))):
+            return await self._reopen(last, lambda _: Command(resume=labels), ask.use.purses)
         try:
             # The library's own is open already.
             reader = self.reader(None) if ask.model is None else await asyncio.to_thread(self.reader, ask.model)
@@ -231,45 +238,46 @@ class Turns:
                 raise
             reader = await asyncio.to_thread(self.reader, OFFLINE)
             ask = replace(ask, use=ask.use.lost(ask.model or "model", error))
-        await self._close(await self._caught_up(last), discard=ask.discard)
+        await self._close_last_turn(await self._finish_if_complete(last), discard=ask.discard)
         turn = await asyncio.to_thread(
             self.ledger.begin, thread_id, ask.question, settings=ask.recorded(), model=reader.name
         )
         return TurnStart(turn, ask, reader, ask.input())
 
-    async def _go_on(self, request: Choose | Resume, thread_id: str) -> TurnStart:
+    async def _continue_last_turn(self, request: Choose | Resume, thread_id: str) -> TurnStart:
         """Resume the thread's last turn: with the user's choice if it waits for one, or from where it was cut off."""
         last = await asyncio.to_thread(self.ledger.last, thread_id)
         if last is None:
             raise ThreadNotFound(f"there is no thread {thread_id!r}", help="See `preflight threads list`.")
-        offered = _choices(last)
+        offered = _offered_choices(last)
         if isinstance(request, Choose):
             if last.status != "asking":
                 raise TurnError(f"the last turn of thread {thread_id!r} asks nothing", help="Ask a new question.")
             if not (labels := chosen(request.choice, offered)):
-                numbered = "; ".join(f"{n}: {each.label}" for n, each in enumerate(offered, 1))
+                numbered = "; ".join(f"{n}: {choice.label}" for n, choice in enumerate(offered, 1))
                 raise UsageError(
                     f"{request.choice!r} is none of the choices", help=f'Choose one or more of {numbered}, or "all".'
                 )
-            goes_on = await self._goes_on(last)
-            return await self._reopened(
-                last, lambda ask: Command(resume=labels) if goes_on else ask.input(), request.purses
+            can_resume = await self._can_resume(last)
+            return await self._reopen(
+                last, lambda ask: Command(resume=labels) if can_resume else ask.input(), request.purses
             )
         if last.status in ("answered", "abstained"):
             raise TurnError(f"the last turn of thread {thread_id!r} is finished", help="There is nothing to resume.")
         if last.status == "asking":
-            waiting = "; ".join(each.label for each in offered)
-            raise TurnError(f"the last turn of thread {thread_id!r} waits for a reply", help=f"Choose: {waiting}.")
-        goes_on = await self._goes_on(last)
-        return await self._reopened(last, lambda ask: None if goes_on else ask.input(), request.purses)
+            labels_offered = "; ".join(choice.label for choice in offered)
+            help = f"Choose: {labels_offered}."
+            raise TurnError(f"the last turn of thread {thread_id!r} waits for a reply", help=help)
+        can_resume = await self._can_resume(last)
+        return await self._reopen(last, lambda ask: None if can_resume else ask.input(), request.purses)
 
-    async def _goes_on(self, turn: Turn) -> bool:
-        """Return whether a turn can resume from its checkpoint.
+    async def _can_resume(self, turn: Turn) -> bool:
+        """Return whether a turn can resume from its checkpoint; if not, it has to be restarted.
 
-        If not, it is restarted: its stages may have been renamed.
+        It cannot if another version of the program has written the checkpoint: its stages may have other names.
 
         Raises:
-            TurnError: A newer version has begun it.
+            TurnError: A newer version of the program has begun the turn.
         """
         snapshot = await self.graph.aget_state({"configurable": {"thread_id": turn.thread_id}})
         if not belongs_to(snapshot, turn):
@@ -284,19 +292,28 @@ class Turns:
             )
         return version == STATE_VERSION and bool(snapshot.tasks or snapshot.values.get("answer"))
 
-    async def _reopened(
-        self, turn: Turn, given: Callable[[Ask], Question | Command[Any] | None], purses: Sequence[SharedBudget]
+    async def _reopen(
+        self, turn: Turn, graph_input: Callable[[Ask], Question | Command[Any] | None], purses: Sequence[SharedBudget]
     ) -> TurnStart:
-        """Reopen a turn in the ledger, and return its start with what goes on from there."""
+        """Reopen a turn in the ledger, and return the start with which it continues.
+
+        Args:
+            turn: The turn.
+            graph_input: Returns the graph's input for the turn's request; None to resume from the checkpoint.
+            purses: Shared budgets that the turn's calls count against.
+        """
         ask = replace(Ask.of(turn), use=ModelUse(purses=purses))
         reader = await asyncio.to_thread(self.reader, ask.model)
         await asyncio.to_thread(self.ledger.reopen, turn.id)
-        return TurnStart(turn, ask, reader, given(ask))
+        return TurnStart(turn, ask, reader, graph_input(ask))
 
-    async def _caught_up(self, last: Turn | None) -> Turn | None:
-        """Return the thread's last turn, after the ledger has been brought up to date with the checkpoints.
+    async def _finish_if_complete(self, last: Turn | None) -> Turn | None:
+        """Record the end of the thread's last turn in the ledger if its checkpoints say that it is complete.
 
-        If its process ended between the answer and its row in the ledger, that row is written now.
+        That is so if its process ended between the answer and its row in the ledger.
+
+        Returns:
+            The last turn as the ledger has it now; None if there is none.
         """
         if last is None or last.status != "running":
             return last
@@ -304,17 +321,21 @@ class Turns:
         # A finished stage is not in `next` any more, but among `tasks` until the checkpoint after it is written.
         if not belongs_to(snapshot, last) or snapshot.tasks or snapshot.created_at is None:
             return last
-        took = datetime.fromisoformat(snapshot.created_at) - datetime.fromisoformat(last.started_at)
+        duration = datetime.fromisoformat(snapshot.created_at) - datetime.fromisoformat(last.started_at)
         try:
             ask = Ask.of(last)
             start = TurnStart(last, ask, await asyncio.to_thread(self.reader, ask.model), None)
-            answer = start.answer(snapshot.values, max(0.0, took.total_seconds()))
+            answer = start.answer(snapshot.values, max(0.0, duration.total_seconds()))
         except PreflightError:  # its model cannot be opened any more: the user has to resume or to discard the turn
             return last
         return await asyncio.to_thread(self.ledger.finish, last.id, answer=answer)
 
-    async def _close(self, last: Turn | None, *, discard: bool) -> None:
-        """Close the previous turn if it has not ended; one that was cut off, only with `discard`."""
+    async def _close_last_turn(self, last: Turn | None, *, discard: bool) -> None:
+        """Mark the previous turn as interrupted in the ledger if it has not ended.
+
+        Raises:
+            TurnUnfinished: It was cut off, and is not to be discarded.
+        """
         if last is None or last.status not in ("running", "asking"):
             return
         if last.status == "running" and not discard:
@@ -326,15 +347,18 @@ class Turns:
         error = "discarded" if last.status == "running" else "what it asked was not answered"
         await asyncio.to_thread(self.ledger.fail, last.id, error=error, status="interrupted")
 
-    async def _failed(self, error: BaseException, running: RunningTurn) -> BaseException:
-        """Record a failed turn, and return the error to raise; an error that is not ours becomes a `TurnError`."""
+    async def _record_failure(self, error: BaseException, running: RunningTurn) -> BaseException:
+        """Record a failed or stopped turn in the ledger, and return the error to raise.
+
+        An error that is not ours becomes a `TurnError`; the returned error has the turn's thread and its cost.
+        """
         turn = running.start.turn
         if not isinstance(error, Exception):
             # A cancelled task may be cancelled again while it writes: the record is finished all the same.
             record = asyncio.to_thread(self.ledger.fail, turn.id, error="stopped", status="interrupted")
             await asyncio.shield(record)
             return error
-        failure = error if isinstance(error, PreflightError) else _unexpected(error, running.start.reader)
+        failure = error if isinstance(error, PreflightError) else _unexpected_error(error, running.start.reader)
         failure.thread_id = turn.thread_id
         try:
             snapshot = await running.snapshot()
@@ -350,12 +374,12 @@ class Turns:
         return failure
 
 
-def _choices(turn: Turn) -> list[Choice]:
-    """Return the choices that a turn's clarification offered."""
+def _offered_choices(turn: Turn) -> list[Choice]:
+    """Return the choices that a turn has offered to the user; empty if it has not asked."""
     return [Choice.model_validate(choice) for choice in (turn.clarification or {}).get("choices") or []]
 
 
-def _unexpected(error: Exception, reader: Reader) -> TurnError:
+def _unexpected_error(error: Exception, reader: Reader) -> TurnError:
     """Return the error for an unforeseen failure.
 
     Its help says whether the system, a custom reader or this program is at fault.
@@ -368,7 +392,7 @@ def _unexpected(error: Exception, reader: Reader) -> TurnError:
         return TurnError(f"the turn failed: {reason}", help=help)
     if help := system_help(error):
         return TurnError(message, help=help)
-    own = type(reader).__module__
-    if not own.startswith("preflight_rag.") and own in modules_of(error.__traceback__):
+    reader_module = type(reader).__module__
+    if not reader_module.startswith("preflight_rag.") and reader_module in modules_of(error.__traceback__):
         return TurnError(message, help=others_help(error, f"the reader {reader.name}"))
     return TurnError(message, help="Please report it, with what `preflight doctor` says.")

@@ -34,12 +34,12 @@ class OwnThreads(CompiledStateGraph[Any, Any, Any, Any]):
         return super().astream(input, self._with_thread(config), **kwargs)
 
     def _with_thread(self, config: RunnableConfig | None) -> RunnableConfig | None:
-        """Return the config with a new thread; a node of another graph keeps that graph's thread."""
+        """Return the config with a new thread's id; unchanged if it has one, or the graph is inside another graph."""
         merged = merge_configs(self.config, ensure_config(config))
-        inside = "langgraph_node" in merged.get("metadata", {})
-        if inside or not isinstance(self.checkpointer, BaseCheckpointSaver):
+        is_inside_graph = "langgraph_node" in merged.get("metadata", {})
+        if is_inside_graph or not isinstance(self.checkpointer, BaseCheckpointSaver):
             return config
-        given = merged.get("configurable", {})
-        if given.get("thread_id") not in (None, ""):
+        configurable = merged.get("configurable", {})
+        if configurable.get("thread_id") not in (None, ""):
             return config
-        return {**(config or {}), "configurable": {**given, "thread_id": new_thread_id("graph")}}
+        return {**(config or {}), "configurable": {**configurable, "thread_id": new_thread_id("graph")}}

@@ -53,23 +53,23 @@ class Warming:
             return
         import numpy  # noqa: F401  # loads once only in a process
 
-        own = self._extractive_reader in (BUNDLED, NO_READER) and self._library.embedder.spec == DEFAULT_SPEC
-        if not own and not all_imported:
+        has_own_models = self._extractive_reader in (BUNDLED, NO_READER) and self._library.embedder.spec == DEFAULT_SPEC
+        if not has_own_models and not all_imported:
             return
         read = None
-        if own:
+        if has_own_models:
             with suppress(Exception):  # such as one that runs out of memory: as in `load`
                 quiet_onnxruntime()
                 for name in ("faiss", "tantivy", "tokenizers"):
                     import_module(name)
-                read = self._reading(*ahead) if ahead else None
+                read = self._passage_reading(*ahead) if ahead else None
         thread = threading.Thread(target=self.load, args=(read,), name="preflight-warm", daemon=True)
         with suppress(RuntimeError):  # no memory for another thread: the turn loads what it needs itself
             thread.start()
             self._thread = thread
 
     def load(self, read: Callable[[], None] | None = None) -> None:
-        """Load what a turn needs, then call `read`.
+        """Load the index and the models that a turn needs, then call `read`, which reads a question's passages.
 
         Errors, such as a package that lacks memory, are ignored here: the turn meets them itself and reports them in
         one line, while a thread would print a traceback.
@@ -88,8 +88,11 @@ class Warming:
         if self._thread is not None:
             self._thread.join()
 
-    def _reading(self, question: str, settings: Settings) -> Callable[[], None] | None:
-        """Return the function that reads a question's passages ahead; None where that may not run beside its turn."""
+    def _passage_reading(self, question: str, settings: Settings) -> Callable[[], None] | None:
+        """Return a function that finds and reads a question's passages ahead of its turn.
+
+        None without an extractive reader, or if the passages may not be found beside the turn.
+        """
         extractive = self._reader.extractive
         if extractive is None:
             return None

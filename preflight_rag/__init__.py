@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOME = {
+_MODULE_OF_NAME = {
     "Answer": "preflight_rag.state.values",
     "Choice": "preflight_rag.state.values",
     "Clarification": "preflight_rag.state.values",
@@ -65,12 +65,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used, so that `preflight --help` stays quick."""
-    if name not in _HOME:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from preflight_rag.models.embedding.embedder import register_with_langchain
 
     register_with_langchain()
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_MODULE_OF_NAME[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -62,7 +62,7 @@ class Preflight:
         self.settings = settings
         self._loop = BackgroundLoop("preflight-loop")
         self._turns: Turns | None = None
-        self._untold: Any = None  # the graph without a checkpointer, made at its first use
+        self._graph_without_threads: Any = None  # the graph without a checkpointer, made at its first use
         self._resources = AsyncExitStack()
         self._opening = threading.RLock()
         self._opening_readers = threading.Lock()
@@ -110,7 +110,7 @@ class Preflight:
         if place.url is not None:
             with suppress(OSError):  # where nothing can be kept on this machine, what is kept says so
                 place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return cls._over(library, model, numbers, place.url if threads is None else threads)
+        return cls._around_library(library, model, numbers, place.url if threads is None else threads)
 
     @classmethod
     def from_retriever(
@@ -144,11 +144,11 @@ class Preflight:
         numbers = Settings.read(**settings)
         _check_address(threads)
         library = ExternalLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
-        return cls._over(library, model, numbers, threads)
+        return cls._around_library(library, model, numbers, threads)
 
     @classmethod
-    def _over(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
-        """Return the application over an open library, which is closed where no reader can be opened."""
+    def _around_library(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
+        """Return the application over an open library; if its reader cannot be opened, close the library."""
         try:
             reader = open_reader(model, library.embedder, settings, library=library)
         except BaseException:
@@ -250,7 +250,7 @@ class Preflight:
             PreflightError: The turn could not be brought to an answer; `error.receipt` says what it cost, and
                 `error.thread_id` where it can be resumed.
         """
-        request = self._ask(question, options, history, model, discard, settings)
+        request = self._new_request(question, options, history, model, discard, settings)
         return self._answer(request, thread_id, on_event)
 
     def try_question(self, question: str, **settings: Unpack[GivenSettings]) -> Answer:
@@ -271,11 +271,11 @@ class Preflight:
         numbers, reader = self._settings(settings), self.reader_of(OFFLINE)
         extractive = extractive_for(reader, numbers.extractive_reader)
         context = Context(reader, self.library, numbers, extractive=extractive, calls_ahead=False)
-        if self._untold is None:
-            self._untold = build_graph().compile(name="preflight-untold")
-        asked: Any = {"messages": [HumanMessage(question)], "options": []}
-        how: Any = {"recursion_limit": numbers.max_steps, "max_concurrency": numbers.max_concurrency}
-        state = self._loop.call(self._untold.ainvoke(asked, how, context=context))
+        if self._graph_without_threads is None:
+            self._graph_without_threads = build_graph().compile(name="preflight-untold")
+        graph_input: Any = {"messages": [HumanMessage(question)], "options": []}
+        config: Any = {"recursion_limit": numbers.max_steps, "max_concurrency": numbers.max_concurrency}
+        state = self._loop.call(self._graph_without_threads.ainvoke(graph_input, config, context=context))
         return answer_of(state, reader=reader, settings=numbers)
 
     async def aask(
@@ -329,8 +329,8 @@ class Preflight:
 
         def request() -> Ask:
             """Return the request of the turn, with the given use of its model."""
-            made = self._ask(question, options, history, model, discard, settings)
-            return replace(made, use=use) if use else made
+            ask = self._new_request(question, options, history, model, discard, settings)
+            return replace(ask, use=use) if use else ask
 
         return self._stream(request, thread_id, tokens=tokens, progress=progress)
 
@@ -375,11 +375,11 @@ class Preflight:
         )
 
         async def replies() -> AsyncGenerator[tuple[str, Usage], None]:
-            """Yield the only reply."""
+            """Yield the only reply: `iterate` runs a generator on the loop of all turns."""
             yield await reader.sampled(sampling or {}).limited(budget).complete(messages, limit=limit)
 
-        async with aclosing(self._loop.iterate(replies())) as made:
-            return await anext(made)
+        async with aclosing(self._loop.iterate(replies())) as only_reply:
+            return await anext(only_reply)
 
     def reply(
         self, thread_id: str, choice: str | Sequence[str], *, on_event: Callable[[Event], None] | None = None
@@ -439,8 +439,8 @@ class Preflight:
     @property
     def notes(self) -> list[str]:
         """Notes for the user: about the library's index, and whether conversations are stored."""
-        own = [] if self.keeps_threads else [f"{self.folder} cannot be written: conversations are not kept"]
-        return [*self.library.notes, *own]
+        thread_notes = [] if self.keeps_threads else [f"{self.folder} cannot be written: conversations are not kept"]
+        return [*self.library.notes, *thread_notes]
 
     @property
     def ledger(self) -> Ledger:
@@ -463,7 +463,7 @@ class Preflight:
         self._loop.call(turns.fork(thread_id, turn, into))
 
     def delete_thread(self, thread_id: str) -> bool:
-        """Forget a conversation: its turns and its checkpoints. False when there is none of that name.
+        """Delete a conversation, with its turns and checkpoints; return False if there is none of that name.
 
         Raises:
             LibraryError: The library's folder cannot be written.
@@ -473,7 +473,10 @@ class Preflight:
         return self._loop.call(turns.delete(thread_id))
 
     def prune_threads(self) -> tuple[int, int]:
-        """Drop every thread's intermediate checkpoints and give the space back; the bytes before and after.
+        """Delete every thread's intermediate checkpoints, and shrink the file.
+
+        Returns:
+            The size of the conversations on disk in bytes, before and after.
 
         Raises:
             LibraryError: The library's folder cannot be written.
@@ -508,7 +511,7 @@ class Preflight:
         return narrowed(self.settings, changes)
 
     def _answer(self, request: Request, thread_id: str | None, on_event: Callable[[Event], None] | None) -> Answer:
-        """Run a request from synchronous code and return its answer, waiting for the loop that all turns run on."""
+        """Run a request on the loop of all turns, wait for its end, and return its answer, for synchronous code."""
         wait = self._lock_wait(request)
         turn = self._open_turns().run(
             request, thread_id=thread_id, lock_wait=wait, tokens=on_event is not None, progress=on_event is not None
@@ -522,22 +525,22 @@ class Preflight:
 
         The request is made, and may fail, when the first event is awaited.
         """
-        made = request()
+        ask = request()
         self._check_open()
         if (turns := self._turns) is None:
             turns = await asyncio.to_thread(self._open_turns)
-        turn = turns.run(made, thread_id=thread_id, lock_wait=self._lock_wait(made), tokens=tokens, progress=progress)
+        turn = turns.run(ask, thread_id=thread_id, lock_wait=self._lock_wait(ask), tokens=tokens, progress=progress)
         async with aclosing(self._loop.iterate(turn)) as events:
             async for event in events:
                 yield event
 
     def _lock_wait(self, request: Request) -> float:
-        """Return how many seconds a request waits for its thread's lock."""
+        """Return how many seconds a request waits for another turn on its thread."""
         from preflight_rag.graph.requests import Ask
 
         return (request.settings if isinstance(request, Ask) else self.settings).lock_wait
 
-    def _ask(
+    def _new_request(
         self,
         question: str,
         options: Sequence[str],
@@ -546,7 +549,11 @@ class Preflight:
         discard: bool,
         changes: GivenSettings,
     ) -> Ask:
-        """Return the request of a new turn, with the settings changed as given."""
+        """Return the request of a new turn, with the settings changed as given; begin to load what the turn needs.
+
+        Raises:
+            UsageError: An option or a setting is wrong, or the turn needs another extractive reader.
+        """
         from preflight_rag.conversation.questions import check_options
 
         check_options(options)
@@ -607,14 +614,14 @@ class Preflight:
             raise LibraryError(f"the conversations of {self.folder} cannot be changed: it is read-only", help=READ_ONLY)
 
     def _open_turns(self) -> Turns:
-        """Return the runner of turns, made at first use."""
+        """Return the runner of turns; the first call opens the database of conversations."""
         self._check_open()
         with self._opening:
             if self._turns is None:
-                self._turns = self._loop.call(self._make_turns())
+                self._turns = self._loop.call(self._open_thread_store())
             return self._turns
 
-    async def _make_turns(self) -> Turns:
+    async def _open_thread_store(self) -> Turns:
         """Open the database of conversations and return the runner of turns over it."""
         from preflight_rag.graph.turns import Turns
         from preflight_rag.threads.thread_store import open_thread_store
@@ -625,7 +632,7 @@ class Preflight:
         return Turns(threads, self.library, self.reader_of, self.pubmed)
 
     def pubmed(self) -> EntrezClient:
-        """Return the client of NCBI, made at first use."""
+        """Return the client of NCBI, which is created at the first call."""
         from preflight_rag.pubmed import EntrezClient
 
         with self._opening:
@@ -664,10 +671,10 @@ async def _close_connections(own: Reader, others: Mapping[str, Reader]) -> None:
 
 
 async def _answer(turn: AsyncGenerator[Event, None], on_event: Callable[[Event], None] | None = None) -> Answer:
-    """Return the answer that a turn ends with, passing each event on.
+    """Run a turn to its end, call `on_event` with each event, and return the answer, which is the last one.
 
     Raises:
-        ReplyNeeded: The turn asks the person a question first.
+        ReplyNeeded: The turn asks the user a question first.
     """
     outcome: Event | None = None
     async with aclosing(turn) as events:

@@ -11,17 +11,17 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 CLOSING_SECONDS = 30
-"""Timeout of closing, for running tasks and for the thread; a guess."""
+"""Seconds for which `close` waits for running tasks, and for the thread; a guess."""
 CANCEL_AGAIN_SECONDS = 1.0
-"""A task that goes on so long after it was cancelled is cancelled again; a guess."""
-_END, _FAILED = object(), object()
+"""Seconds after which a task that still runs after it was cancelled is cancelled again; a guess."""
+_NORMAL_END, _FAILURE = object(), object()
 
 
 class BackgroundLoop:
-    """Runs coroutines on one loop, begun at the first call, so that connections opened there live on.
+    """Runs coroutines on one event loop, which is started at the first call, so that connections opened there live on.
 
     Args:
-        name: Of the thread.
+        name: The name of the loop's thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,7 +36,7 @@ class BackgroundLoop:
         return self._loop is not None
 
     def is_here(self) -> bool:
-        """Return whether this code runs on the loop's own thread, where nothing may wait for it."""
+        """Return whether the caller runs on the loop's own thread, where it must not wait for the loop."""
         return threading.current_thread() is self._thread
 
     def call(self, work: Coroutine[Any, Any, T]) -> T:
@@ -53,45 +53,45 @@ class BackgroundLoop:
 
         Leaving early cancels the generator and waits for its end.
         """
-        home = asyncio.get_running_loop()
+        caller_loop = asyncio.get_running_loop()
         queue: asyncio.Queue[Any] = asyncio.Queue()
-        pumping: list[asyncio.Task[Any] | None] = []
+        pump_tasks: list[asyncio.Task[Any] | None] = []  # empty until the task has begun
 
         async def pump() -> None:
             """Pass the generator's items to the other loop's queue."""
-            pumping.append(asyncio.current_task())
-            how = _FAILED
+            pump_tasks.append(asyncio.current_task())
+            end_mark = _FAILURE
             try:
                 async for item in source:
-                    if home.is_closed():  # a program that ends in a hurry; nobody listens any more
+                    if caller_loop.is_closed():  # a program that ends in a hurry; nobody listens any more
                         break
-                    home.call_soon_threadsafe(queue.put_nowait, item)
-                how = _END
+                    caller_loop.call_soon_threadsafe(queue.put_nowait, item)
+                end_mark = _NORMAL_END
             finally:
-                with suppress(RuntimeError):  # closed, likewise
-                    home.call_soon_threadsafe(queue.put_nowait, how)
+                with suppress(RuntimeError):  # the caller's loop is closed
+                    caller_loop.call_soon_threadsafe(queue.put_nowait, end_mark)
 
         future = self._submit(pump())
         ended = False
         try:
-            while (item := await queue.get()) is not _END and item is not _FAILED:
+            while (item := await queue.get()) is not _NORMAL_END and item is not _FAILURE:
                 yield item
             ended = True
-            if item is _FAILED:
+            if item is _FAILURE:
                 await asyncio.wrap_future(future)
         finally:
             if not ended:
                 future.cancel()
-                while not await _drained(queue) and pumping:
-                    self._cancel(pumping[0])
+                while not await _drain(queue) and pump_tasks:
+                    self._cancel(pump_tasks[0])
 
     def close(self) -> None:
-        """Cancel what still runs, let it end, and stop the loop, if it was begun."""
+        """Cancel the tasks that still run, wait for their ends, and stop the loop and its thread, if it was started."""
         with self._lock:
             loop, thread, self._loop, self._thread = self._loop, self._thread, None, None
         if loop is None or thread is None:
             return
-        asyncio.run_coroutine_threadsafe(_wind_down(loop), loop).result(timeout=CLOSING_SECONDS)
+        asyncio.run_coroutine_threadsafe(_cancel_remaining_tasks(loop), loop).result(timeout=CLOSING_SECONDS)
         loop.call_soon_threadsafe(loop.stop)
         thread.join(timeout=CLOSING_SECONDS)
         loop.close()
@@ -112,25 +112,25 @@ class BackgroundLoop:
             return asyncio.run_coroutine_threadsafe(work, self._loop)
 
 
-async def _drained(queue: asyncio.Queue[Any]) -> bool:
-    """Return whether the task that fills the queue ends in time.
+async def _drain(queue: asyncio.Queue[Any]) -> bool:
+    """Discard a queue's items up to its end mark; return False if that does not come within `CANCEL_AGAIN_SECONDS`.
 
-    It may not: `asyncio.wait_for` of Python 3.11 can swallow a cancellation.
+    The task that fills the queue may run on: `asyncio.wait_for` of Python 3.11 can swallow a cancellation.
     """
     try:
         async with asyncio.timeout(CANCEL_AGAIN_SECONDS):
-            while await queue.get() not in (_END, _FAILED):
+            while await queue.get() not in (_NORMAL_END, _FAILURE):
                 pass
     except TimeoutError:
         return False
     return True
 
 
-async def _wind_down(loop: asyncio.AbstractEventLoop) -> None:
+async def _cancel_remaining_tasks(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel the loop's remaining tasks, and shut down its generators and threads."""
-    rest = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-    for task in rest:
+    tasks = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in tasks:
         task.cancel()
-    await asyncio.gather(*rest, return_exceptions=True)
+    await asyncio.gather(*tasks, return_exceptions=True)
     await loop.shutdown_asyncgens()
     await loop.shutdown_default_executor()

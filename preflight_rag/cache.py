@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def cache_dir() -> Path:
-    """Return where derived files are kept: `PREFLIGHT_CACHE`, else the platform's cache folder of the user."""
+    """Return the folder for derived files: `PREFLIGHT_CACHE`, else the user's cache folder of the platform."""
     override = os.environ.get("PREFLIGHT_CACHE")
     if override:
         return Path(override)

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
+from math import ceil
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from langchain_core.callbacks import BaseCallbackManager
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef
     from preflight_rag.text.concepts import expressions, key_concepts
 
-_PIECES = {
+_NAMES_BY_MODULE = {
     "preflight_rag.conversation.rewriter": ("QueryRewriter",),
     "preflight_rag.pubmed": ("EntrezClient", "fetch_documents"),
     "preflight_rag.pubmed.retriever": ("PubMedRetriever",),
@@ -73,7 +74,7 @@ _PIECES = {
     "preflight_rag.text.concepts": ("expressions", "key_concepts"),
 }
 register_with_langchain()
-_HOME = {name: module for module, names in _PIECES.items() for name in names}
+_MODULE_OF_NAME = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
 __all__ = [
     "EntrezClient",
@@ -115,14 +116,14 @@ CHARS_A_TOKEN = 4  # of English in common tokenizers; only where no library's em
 
 
 def __getattr__(name: str) -> Any:
-    """Import a piece when it is first used: a chain that needs only a splitter loads no models."""
+    """Import a name of `__all__` when it is first used: a chain that needs only a splitter loads no models."""
     if name == "PreflightRetriever":
         from preflight_rag.library.search.retriever import LibraryRetriever
 
         return LibraryRetriever
-    if name not in _HOME:
+    if name not in _MODULE_OF_NAME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOME[name]), name)
+    return getattr(import_module(_MODULE_OF_NAME[name]), name)
 
 
 def __dir__() -> list[str]:
@@ -163,12 +164,12 @@ def preflight_graph(
     from preflight_rag.graph.build import build_graph
     from preflight_rag.graph.unnamed import OwnThreads
 
-    for each in app.values() if isinstance(app, Mapping) else [app]:
-        each.context(**settings)
+    for one_app in app.values() if isinstance(app, Mapping) else [app]:
+        one_app.context(**settings)  # raises an error for a wrong setting
 
     def resolve(_: object) -> Context:
-        """Return the context of a run."""
-        chosen, changes = _call(app, get_config(), settings)
+        """Return the context of a run, with the library and the settings that its config chooses."""
+        chosen, changes = _resolve_call(app, get_config(), settings)
         changes.pop("thread_id", None)
         return chosen.context(**changes)
 
@@ -193,32 +194,32 @@ def preflight_tool(
 
     Args:
         app: Open as long as the tool is used; or several by name, of which each run names one as `library`.
-        name: As the agent's model calls it.
-        description: What its model is told.
+        name: The tool's name for the agent's model.
+        description: The tool's description for that model.
         **settings: Fields of `Settings`, such as `route="plain"`.
     """
 
     def turn(config: RunnableConfig) -> tuple[Preflight, dict[str, Any]]:
         """Return the application that a run's config names, and the arguments of its `ask`."""
-        chosen, changes = _call(app, config, settings)
-        thread_id = changes.pop("thread_id", None) or _thread_of(config)
-        # To its end, without asking back, whatever became of the turn before.
+        chosen, changes = _resolve_call(app, config, settings)
+        thread_id = changes.pop("thread_id", None) or _thread_id_of_call(config)
+        # The turn runs to its end: it asks the user nothing, and drops a turn before it that was cut off.
         return chosen, {**changes, "thread_id": thread_id, "discard": True, "clarify": False}
 
     def content_of(chosen: Preflight, answer: Answer) -> tuple[str, dict[str, Any]]:
-        """Return the tool's content, the answer with its sources, and its artifact."""
+        """Return the tool's content (the answer with its sources) and its artifact (the answer as a dict)."""
         shown = Answer.model_validate(names_of(chosen.library).shown(answer.model_dump()))
-        sources = [
-            f'[{c.n}] {inert_line(c.title or c.source)} ({inert_line(c.source)}): "{inert_line(c.quote)}"'
-            for c in shown.citations
-        ]
-        return "\n".join([shown.answer, *sources]), shown.model_dump()
+        lines = [shown.answer]
+        for citation in shown.citations:
+            title, source = inert_line(citation.title or citation.source), inert_line(citation.source)
+            lines.append(f'[{citation.n}] {title} ({source}): "{inert_line(citation.quote)}"')
+        return "\n".join(lines), shown.model_dump()
 
     def run(question: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
         """Answer a question synchronously; the tool's artifact is the answer as a dict."""
         try:
             chosen, changes = turn(config)
-            with set_config_context(_apart(config)) as context:
+            with set_config_context(_without_token_stream(config)) as context:
                 return content_of(chosen, context.run(chosen.ask, question, **changes))
         except PreflightError as error:
             raise ToolException(str(error)) from error
@@ -227,7 +228,7 @@ def preflight_tool(
         """Answer a question asynchronously, as `run` does."""
         try:
             chosen, changes = turn(config)
-            with set_config_context(_apart(config)) as context:
+            with set_config_context(_without_token_stream(config)) as context:
                 answer = await asyncio.create_task(chosen.aask(question, **changes), context=context)
                 return content_of(chosen, answer)
         except PreflightError as error:
@@ -250,9 +251,9 @@ def summarize_tool(
 
     Args:
         app: Open as long as the tool is used; or several by name, of which each run names one as `library`.
-        tokens: Most tokens of the sentences that stand for the document.
-        name: As the agent's model calls it.
-        description: What its model is told.
+        tokens: Maximum number of tokens of the sentences that are selected from the document.
+        name: The tool's name for the agent's model.
+        description: The tool's description for that model.
     """
 
     def run(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
@@ -262,7 +263,7 @@ def summarize_tool(
         from preflight_rag.summarize import unknown_document
 
         try:
-            chosen, changes = _call(app, config, {})
+            chosen, changes = _resolve_call(app, config, {})
             changes.pop("thread_id", None)
             names = names_of(chosen.library)
             document = names.document_id(document_id)
@@ -273,11 +274,11 @@ def summarize_tool(
                 )
             if not chosen.library.document_passages(document):
                 raise unknown_document(chosen.library, document_id)
-            found = chosen.summarize(document, tokens=tokens, **changes)
+            summary = chosen.summarize(document, tokens=tokens, **changes)
         except PreflightError as error:
             raise ToolException(str(error)) from error
-        sources = [f'[{c.n}] "{inert_line(c.quote)}"' for c in found.citations]
-        return "\n".join([found.summary, *sources]), names.shown(found.model_dump())
+        sources = [f'[{citation.n}] "{inert_line(citation.quote)}"' for citation in summary.citations]
+        return "\n".join([summary.summary, *sources]), names.shown(summary.model_dump())
 
     async def arun(document_id: str, config: RunnableConfig) -> tuple[str, dict[str, Any]]:
         """Summarise a document of the library asynchronously, as `run` does."""
@@ -286,27 +287,34 @@ def summarize_tool(
     return _tool(run, arun, name, description)
 
 
-def _call(
+def _resolve_call(
     app: Preflight | Mapping[str, Preflight], config: RunnableConfig, settings: Mapping[str, Any]
 ) -> tuple[Preflight, dict[str, Any]]:
-    """Return the application and the changed settings that a run's config chooses, with any `thread_id`.
+    """Return the application and the changed settings that a run's config chooses.
+
+    Args:
+        app: The application, or several by name.
+        config: The run's config; a `preflight_thread_id` of it is among the settings as `thread_id`.
+        settings: The settings of the graph or the tool, which the run's own replace.
 
     Raises:
         UsageError: The config sets something unknown, forbidden or invalid.
     """
-    given = configured(config)
-    chosen: Preflight = chosen_of(app, given.pop("library", None))
-    thread_id = given.pop("thread_id", None)
+    configured_values = configured(config)
+    chosen: Preflight = chosen_of(app, configured_values.pop("library", None))
+    thread_id = configured_values.pop("thread_id", None)
     own = narrowed(chosen.settings, settings)
-    choices = checked_choices(given, own)
+    choices = checked_choices(configured_values, own)
     if "instructions" in choices:
         choices["instructions"] = joined_instructions(own.instructions, choices["instructions"])
-    where = narrowed(own, choices).where
-    return chosen, {**settings, **choices, "where": where, **({} if thread_id is None else {"thread_id": thread_id})}
+    changes = {**settings, **choices, "where": narrowed(own, choices).where}
+    if thread_id is not None:
+        changes["thread_id"] = thread_id
+    return chosen, changes
 
 
 def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, description: str) -> BaseTool:
-    """Return a LangChain tool that returns content and artifact; the text of an error becomes the content."""
+    """Return a LangChain tool that returns content and artifact; the text of a `ToolException` becomes the content."""
     return StructuredTool.from_function(
         run,
         arun,
@@ -317,8 +325,11 @@ def _tool(run: Callable[..., Any], arun: Callable[..., Any], name: str, descript
     )
 
 
-def _apart(config: RunnableConfig) -> RunnableConfig:
-    """Return the config of a turn inside an agent's run: the agent's callbacks, except those that stream its tokens."""
+def _without_token_stream(config: RunnableConfig) -> RunnableConfig:
+    """Return the config of a turn inside an agent's run: the agent's callbacks without LangGraph's own handlers.
+
+    These would put the turn's tokens into the stream of the agent.
+    """
     callbacks = config.get("callbacks")
     if isinstance(callbacks, BaseCallbackManager):
         callbacks = callbacks.copy()
@@ -328,8 +339,8 @@ def _apart(config: RunnableConfig) -> RunnableConfig:
     return RunnableConfig(callbacks=callbacks)
 
 
-def _thread_of(config: RunnableConfig) -> str:
-    """Return the thread id that the config of a direct call names, else a new one.
+def _thread_id_of_call(config: RunnableConfig) -> str:
+    """Return the thread id that the config of a direct call names, if it is valid, else a new one.
 
     Inside a graph the config names the agent's thread, which is not used.
     """
@@ -355,8 +366,8 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
     with `embedder`, and the IoU rule decides.
 
     Args:
-        library: Whose calibration and embedder serve.
-        embedder: Of documents without a library.
+        library: The collection whose calibration and embedder are used.
+        embedder: The embedder for documents without a library.
         **settings: Fields of `Settings`, such as `preflight="iou"` or `threshold=0.2`.
 
     Example:
@@ -392,7 +403,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return self._call_with_config(self._decide, input, config)
 
     def _decide(self, given: RouterInput) -> RouteDecision:
-        """Return the decision of `invoke`, synchronously."""
+        """Decide how the documents have to be read; see `invoke`."""
         from preflight_rag.routing.decision import decide
         from preflight_rag.routing.library_risk import risk_model_of
 
@@ -403,55 +414,59 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
                 f"the router was given {type(given).__name__}, not a question with documents",
                 help='Give {"question": "...", "documents": [...]}.',
             ) from None
-        refs, sources = self._passages(question, documents)
+        refs, sources = self._references_and_sources(question, documents)
         model = None if self.library is None else risk_model_of(self.library)
         return decide(question, refs, sources, self.settings, model)
 
-    def _passages(self, question: str, documents: list[Document]) -> tuple[list[PassageRef], list[Source]]:
-        """Return documents as references and as numbered sources, the two forms that the router reads."""
+    def _references_and_sources(
+        self, question: str, documents: list[Document]
+    ) -> tuple[list[PassageRef], list[Source]]:
+        """Convert documents into references and into numbered sources, the two forms that the router reads."""
         from preflight_rag.library.search.retrieval import reference
 
+        refs, sources = [], []
         cosines = self._cosines(question, documents)
-        candidates = [
-            self._candidate(document, rank, cosine)
-            for rank, (document, cosine) in enumerate(zip(documents, cosines, strict=True), 1)
-        ]
-        return (
-            [reference(candidate, candidate.rank) for candidate in candidates],
-            [Source.of(candidate.passage, candidate.rank) for candidate in candidates],
-        )
+        for rank, (document, cosine) in enumerate(zip(documents, cosines, strict=True), 1):
+            candidate = self._to_candidate(document, rank, cosine)
+            refs.append(reference(candidate, rank))
+            sources.append(Source.of(candidate.passage, rank))
+        return refs, sources
 
-    def _candidate(self, document: Document, rank: int, cosine: float) -> Candidate:
-        """Return a LangChain document as a retrieval candidate with its rank and cosine."""
-        facts, text = document.metadata, document.page_content
-        name, source = str(facts.get("passage_id") or document.id or rank), str(facts.get("source") or "")
+    def _to_candidate(self, document: Document, rank: int, cosine: float) -> Candidate:
+        """Convert a LangChain document into a retrieval candidate with its rank and cosine."""
+        metadata, text = document.metadata, document.page_content
+        passage_id, source = str(metadata.get("passage_id") or document.id or rank), str(metadata.get("source") or "")
         passage = Passage(
-            id=name,
-            document_id=str(facts.get("document_id") or source or name),
+            id=passage_id,
+            document_id=str(metadata.get("document_id") or source or passage_id),
             text=text,
-            title=str(facts.get("title") or ""),
+            title=str(metadata.get("title") or ""),
             source=source,
-            date=str(facts.get("date") or "") or None,
-            tokens=self._count(text),
+            date=str(metadata.get("date") or "") or None,
+            tokens=self._count_tokens(text),
         )
         return Candidate(
             passage,
             rank,
-            score=float(facts.get("score") or 0.0),
+            score=float(metadata.get("score") or 0.0),
             cosine=cosine,
-            dense_rank=facts.get("dense_rank"),
-            lexical_rank=facts.get("lexical_rank"),
-            bm25=facts.get("bm25"),
+            dense_rank=metadata.get("dense_rank"),
+            lexical_rank=metadata.get("lexical_rank"),
+            bm25=metadata.get("bm25"),
         )
 
-    def _count(self, text: str) -> int:
-        """Return the number of tokens of a text."""
+    def _count_tokens(self, text: str) -> int:
+        """Return the number of tokens of a text by the library's embedder, else estimated from its length."""
         if self.library is not None:
             return self.library.embedder.count_tokens(text)
-        return -(-len(text) // CHARS_A_TOKEN)
+        return ceil(len(text) / CHARS_A_TOKEN)
 
     def _cosines(self, question: str, documents: list[Document]) -> list[float]:
-        """Return the cosines that the retriever gave; where it gave none, compute them with the embedder."""
+        """Return the cosines of documents and question: the retriever's, if all documents have one, else computed.
+
+        Raises:
+            UsageError: They have to be computed, and there is no embedder.
+        """
         import numpy as np
 
         if all("cosine" in document.metadata for document in documents):

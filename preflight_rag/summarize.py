@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
 
 TOKENS = 800
-"""Most tokens of the sentences that stand for a document, unless the caller says otherwise; a guess."""
+"""Maximum number of tokens of the selected sentences, unless the caller sets another; a guess."""
 PROMPT_TOKENS = 6_000
-"""Tokens of sentences, or of parts' summaries, in one prompt; a guess that leaves room in a window of 8,000."""
+"""Maximum number of tokens of sentences, or of parts' summaries, in one prompt; a guess for a window of 8,000."""
 SOURCE_TOKENS = 16
 """Tokens that a prompt needs around each sentence; a guess."""
 
@@ -78,7 +78,7 @@ class SummaryCost:
 def summarize_file(
     path: Path, model: Any = None, *, embedder: Any = None, tokens: int = TOKENS, **settings: Any
 ) -> Summary:
-    """Return the summary of a file; no library is needed.
+    """Summarise a file, without a library.
 
     Args:
         path: A file of any kind that the loaders read.
@@ -93,10 +93,12 @@ def summarize_file(
     from preflight_rag.graph.readers import open_reader
     from preflight_rag.models.opening import open_embedder
 
-    numbers, opened = Settings.read(**settings), open_embedder(embedder)
-    reader = open_reader(model, opened, numbers)
-    subject = subject_of_file(path, opened.count_tokens)
-    return asyncio.run(summarize(subject, reader=reader, embedder=opened, settings=numbers, tokens=tokens))
+    checked_settings, opened_embedder = Settings.read(**settings), open_embedder(embedder)
+    reader = open_reader(model, opened_embedder, checked_settings)
+    subject = subject_of_file(path, opened_embedder.count_tokens)
+    return asyncio.run(
+        summarize(subject, reader=reader, embedder=opened_embedder, settings=checked_settings, tokens=tokens)
+    )
 
 
 def is_on_disk(document: str | Path) -> bool:
@@ -108,11 +110,11 @@ def is_on_disk(document: str | Path) -> bool:
 
 
 def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> SummarySubject:
-    """Return the only document of a file of any kind that the loaders read.
+    """Load the only document of a file of any kind that the loaders read, split into sentences.
 
     Raises:
-        DocumentError: The file cannot be read, or holds no text.
-        UsageError: It holds several documents.
+        DocumentError: The file cannot be read, or has no text.
+        UsageError: The file has several documents.
     """
     from preflight_rag.ingest.loaders import load
 
@@ -128,11 +130,11 @@ def subject_of_file(path: Path, count_tokens: Callable[[str], int]) -> SummarySu
         raise document
     document = document.model_copy(update={"text": unicode_text(document.text)})
     statements = selection.of_document(document, count_tokens)
-    return _checked(SummarySubject(document.id, document.title, document.source, document.date, statements))
+    return _require_sentences(SummarySubject(document.id, document.title, document.source, document.date, statements))
 
 
 def find_subject(library: Collection, document: str | Path, count_tokens: Callable[[str], int]) -> SummarySubject:
-    """Return a document of the library by its id; where there is none, the file of that name.
+    """Return a document of the library by its id or name; if there is none, the document of the file of that name.
 
     Raises:
         PreflightError: As `subject_of_file` and `subject_of_library`.
@@ -143,24 +145,24 @@ def find_subject(library: Collection, document: str | Path, count_tokens: Callab
 
 
 def subject_of_library(library: Collection, document_id: str, count_tokens: Callable[[str], int]) -> SummarySubject:
-    """Return a document of the library by its id or its name.
+    """Read a document of the library by its id or its name, split into sentences.
 
     Raises:
         UsageError: There is no such document; the message names those of similar ids and titles.
-        EmptyDocument: It holds no text.
+        EmptyDocument: The document has no text.
     """
     passages = library.document_passages(document_id := names_of(library).document_id(document_id))
     if not passages:
         raise unknown_document(library, document_id)
     first = passages[0]
     statements = selection.of_passages(passages, count_tokens)
-    return _checked(SummarySubject(document_id, first.title, first.source, first.date, statements))
+    return _require_sentences(SummarySubject(document_id, first.title, first.source, first.date, statements))
 
 
 def unknown_document(library: Collection, document_id: str) -> UsageError:
-    """Return the error for an id that the library does not hold."""
-    near = [names_of(library).name(match) for match in close_matches(document_id, library.documents())]
-    help = f"Did you mean {' or '.join(near)}?" if near else "Give a file, or the id of a document."
+    """Return the error for an id that no document of the library has; its help names similar documents."""
+    similar = [names_of(library).name(match) for match in close_matches(document_id, library.documents())]
+    help = f"Did you mean {' or '.join(similar)}?" if similar else "Give a file, or the id of a document."
     return UsageError(
         f"there is no file {document_id!r}, and no document of that id in the library at {library.path}", help=help
     )
@@ -170,13 +172,14 @@ def close_matches(name: str, documents: Any) -> list[str]:
     """Return the ids of at most three documents whose id, file name or title is most like a name, best first."""
     from rapidfuzz import fuzz, process
 
-    names: dict[str, str] = {}
+    ids: dict[str, str] = {}
     for row in documents:
-        for other in (row["id"], Path(row["id"]).name, row["title"]):
-            names.setdefault(other.casefold(), row["id"])
+        for known_name in (row["id"], Path(row["id"]).name, row["title"]):
+            ids.setdefault(known_name.casefold(), row["id"])
     target = name.strip().casefold()
-    matches = process.extract(target, [*names], scorer=fuzz.ratio, limit=6, score_cutoff=60)
-    return list(dict.fromkeys(names[match] for match, _, _ in matches))[:3]
+    # Twice as many matches as documents: two names may be of the same document.
+    matches = process.extract(target, [*ids], scorer=fuzz.ratio, limit=6, score_cutoff=60)
+    return list(dict.fromkeys(ids[match] for match, _, _ in matches))[:3]
 
 
 async def summarize(
@@ -189,16 +192,16 @@ async def summarize(
     alpha: float = selection.SUMMARY_ALPHA,
     prompt_tokens: int = PROMPT_TOKENS,
 ) -> Summary:
-    """Return the summary of a document.
+    """Summarise a document from its most representative sentences.
 
     Args:
-        subject: What `subject_of_file` or `subject_of_library` gave.
+        subject: The document, from `subject_of_file` or `subject_of_library`.
         reader: Writes the summary.
         embedder: Compares the sentences.
         settings: `max_concurrency` is how many parts are read at once, `instructions` how the summary is worded.
-        tokens: Most tokens of the selected sentences.
+        tokens: Maximum number of tokens of the selected sentences.
         alpha: Weight of closeness to the document's mean against redundancy.
-        prompt_tokens: Most tokens of material in one prompt.
+        prompt_tokens: Maximum number of tokens of material in one prompt.
 
     Raises:
         UsageError: The budget is below 1 or smaller than every sentence, or `alpha` is out of range.
@@ -208,153 +211,174 @@ async def summarize(
     if tokens < 1:
         raise UsageError(f"tokens is {tokens!r}", help="Give 1 or more (--tokens)")
     settings, started = settings or Settings(), perf_counter()
-    chosen = await asyncio.to_thread(_selected, subject, embedder, tokens, alpha)
+    selected = await asyncio.to_thread(_select_sentences, subject, embedder, tokens, alpha)
     instructions, ignored = instructions_of((), settings.instructions, reader)
     reader = instructed(reader, instructions)
-    spending = SummaryCost([], [Gap(stage="summarize", item="instructions", error=note) for note in ignored])
-    spending.add("select", Usage(seconds=perf_counter() - started))
+    cost = SummaryCost([], [Gap(stage="summarize", item="instructions", error=note) for note in ignored])
+    cost.add("select", Usage(seconds=perf_counter() - started))
     try:
-        draft = await _read(subject, chosen, reader, settings.max_concurrency, prompt_tokens, spending)
+        draft = await _draft_summary(subject, selected, reader, settings.max_concurrency, prompt_tokens, cost)
     except PreflightError as error:
         if isinstance(error, ModelError):
-            spending.add("summarize", Usage.of_failed(error.spent))
+            cost.add("summarize", Usage.of_failed(error.spent))
         seconds = perf_counter() - started
-        error.receipt = receipt_of(
-            {"spent": spending.rows}, reader=reader, settings=settings, seconds=seconds
-        ).model_dump()
+        receipt = receipt_of({"spent": cost.rows}, reader=reader, settings=settings, seconds=seconds)
+        error.receipt = receipt.model_dump()
         raise
-    text, citations = _cited(subject, chosen, draft, spending)
-    selected_tokens = sum(statement.tokens for statement in chosen)
+    text, citations = _number_citations(subject, selected, draft, cost)
+    selected_tokens = sum(statement.tokens for statement in selected)
+    all_tokens = sum(statement.tokens for statement in subject.statements)
+    seconds = perf_counter() - started
     return Summary(
         document_id=subject.document_id,
         title=subject.title,
         source=subject.source,
         summary=text,
         citations=tuple(citations),
-        sentences=len(chosen),
+        sentences=len(selected),
         tokens=selected_tokens,
-        share=round(selected_tokens / max(1, sum(statement.tokens for statement in subject.statements)), 4),
-        gaps=tuple(spending.gaps),
-        receipt=receipt_of(
-            {"spent": spending.rows}, reader=reader, settings=settings, seconds=perf_counter() - started
-        ),
+        share=round(selected_tokens / max(1, all_tokens), 4),
+        gaps=tuple(cost.gaps),
+        receipt=receipt_of({"spent": cost.rows}, reader=reader, settings=settings, seconds=seconds),
     )
 
 
-def _checked(subject: SummarySubject) -> SummarySubject:
-    """Return the subject; raise EmptyDocument unless it has sentences."""
+def _require_sentences(subject: SummarySubject) -> SummarySubject:
+    """Return the subject; raise EmptyDocument if it has no sentences."""
     if not subject.statements:
         raise EmptyDocument(f"{subject.document_id} holds no text to summarise")
     return subject
 
 
-def _selected(subject: SummarySubject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
-    """Return the most representative sentences within the token budget, in the document's order."""
+def _select_sentences(subject: SummarySubject, embedder: Embedder, tokens: int, alpha: float) -> list[Statement]:
+    """Return the most representative sentences within a budget of tokens, in the document's order.
+
+    They are all sentences if these fit, else first those of the document's core (`roles.core`), then others.
+    """
     statements = subject.statements
     if sum(statement.tokens for statement in statements) <= tokens:
         return list(statements)
-    first = roles.core(statements, tokens)
-    left = tokens - sum(statements[i].tokens for i in first)
-    candidates = roles.telling(statements) if first else range(len(statements))
-    rest = [i for i in candidates if i not in first]
-    if first and min((statements[i].tokens for i in rest), default=tokens) > left:
-        rest = []
-    chosen = list(first)
-    if rest:
-        vectors = embedder.encode_passages([statements[i].text for i in rest])
-        others = [statements[i] for i in rest]
-        chosen += [rest[i] for i in selection.select(others, vectors, budget=left, alpha=alpha)]
-    return [statements[i] for i in sorted(chosen)]
+    core = roles.core(statements, tokens)
+    remaining = tokens - sum(statements[i].tokens for i in core)
+    candidates = roles.telling(statements) if core else range(len(statements))
+    others = [i for i in candidates if i not in core]
+    if core and min((statements[i].tokens for i in others), default=tokens) > remaining:
+        others = []  # none of them fits beside the core
+    selected = list(core)
+    if others:
+        vectors = embedder.encode_passages([statements[i].text for i in others])
+        other_statements = [statements[i] for i in others]
+        picks = selection.select(other_statements, vectors, budget=remaining, alpha=alpha)
+        selected += [others[i] for i in picks]
+    return [statements[i] for i in sorted(selected)]
 
 
-async def _read(
+async def _draft_summary(
     subject: SummarySubject,
-    chosen: Sequence[Statement],
+    selected: Sequence[Statement],
     reader: Reader,
-    most_at_once: int,
+    max_concurrency: int,
     prompt_tokens: int,
-    spending: SummaryCost,
+    cost: SummaryCost,
 ) -> Draft:
-    """Summarise in one call where the sentences fit into a prompt; else part by part, then the parts' summaries."""
-    sections = _sources(subject, chosen)
-    parts = _parts(sections, lambda source: reader.count_tokens(source.text) + SOURCE_TOKENS, prompt_tokens)
+    """Have the reader summarise the selected sentences, in one call if they fit into a prompt.
+
+    Else parts are summarised at once, and then their summaries together, until a single summary is left. A part whose
+    call fails is left out, with a gap.
+
+    Raises:
+        ModelError: The only call failed.
+        AllPartitionsFailed: The calls for all parts failed.
+    """
+    sections = _numbered_sources(subject, selected)
+    parts = _split_into_parts(sections, lambda source: reader.count_tokens(source.text) + SOURCE_TOKENS, prompt_tokens)
     if len(parts) == 1:
         reply = await reader.summarize(title=subject.title, sections=sections)
-        return _record(reply, "summarize", "reply", spending)
-    slots = asyncio.Semaphore(most_at_once)
+        return _record_reply(reply, "summarize", "reply", cost)
+    slots = asyncio.Semaphore(max_concurrency)
 
-    async def read(stage: str, number: int, **material: Any) -> Draft | None:
+    async def summarize_part(stage: str, number: int, **material: Any) -> Draft | None:
         """Return the draft of one model call and record its cost; return None and record a gap if it failed."""
         async with slots:
             try:
                 reply = await reader.summarize(title=subject.title, **material)
             except ModelError as error:
-                spending.add(stage, Usage.of_failed(error.spent))
-                spending.gaps.append(Gap(stage=stage, item=str(number), error=str(error)))
+                cost.add(stage, Usage.of_failed(error.spent))
+                cost.gaps.append(Gap(stage=stage, item=str(number), error=str(error)))
                 return None
-            return _record(reply, stage, str(number), spending)
+            return _record_reply(reply, stage, str(number), cost)
 
-    drafts = await asyncio.gather(*(read("map_summary", n, sections=part) for n, part in enumerate(parts)))
-    while len(read_parts := [draft for draft in drafts if draft]) > 1:
-        extracts = [[Extract(draft.text, draft.quotes)] for draft in read_parts]
-        groups = _parts(extracts, lambda part: reader.count_tokens(part.text) + SOURCE_TOKENS, prompt_tokens)
-        if len(groups) == len(read_parts):
-            groups = [extracts]
-        flat = []
-        for group in groups:
-            flat.append(list(chain.from_iterable(group)))
-        drafts = await asyncio.gather(
-            *(read("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat))
+    replies = await asyncio.gather(*(summarize_part("map_summary", n, sections=part) for n, part in enumerate(parts)))
+    while len(drafts := [draft for draft in replies if draft]) > 1:
+        extracts = [[Extract(draft.text, draft.quotes)] for draft in drafts]
+        groups = _split_into_parts(
+            extracts, lambda extract: reader.count_tokens(extract.text) + SOURCE_TOKENS, prompt_tokens
         )
-    if not read_parts:
-        raise AllPartitionsFailed(f"none of the {len(parts)} parts could be read: {spending.gaps[-1].error}")
-    return read_parts[0]
+        if len(groups) == len(drafts):
+            groups = [extracts]  # no two summaries fit into one prompt: without this the loop would not end
+        flat_groups = [list(chain.from_iterable(group)) for group in groups]
+        replies = await asyncio.gather(
+            *(summarize_part("reduce_summary", n, sections=(), parts=group) for n, group in enumerate(flat_groups))
+        )
+    if not drafts:
+        raise AllPartitionsFailed(f"none of the {len(parts)} parts could be read: {cost.gaps[-1].error}")
+    return drafts[0]
 
 
-def _record(reply: Reply[Draft], stage: str, item: str, spending: SummaryCost) -> Draft:
-    """Record a reply's cost and gaps, and return its draft."""
-    spending.add(stage, reply.usage)
-    spending.gaps += [Gap(stage=stage, item=item, error=note) for note in reply.notes]
+def _record_reply(reply: Reply[Draft], stage: str, item: str, cost: SummaryCost) -> Draft:
+    """Record a reply's cost, and its notes as gaps; return its draft."""
+    cost.add(stage, reply.usage)
+    cost.gaps += [Gap(stage=stage, item=item, error=note) for note in reply.notes]
     return reply.value
 
 
-def _sources(subject: SummarySubject, chosen: Sequence[Statement]) -> Sections:
-    """Return the sentences as the reader sees them, numbered from 1."""
+def _numbered_sources(subject: SummarySubject, selected: Sequence[Statement]) -> Sections:
+    """Return the selected sentences as sources for the reader, numbered from 1, by section."""
     number, sections = 0, []
-    for run in selection.sections(chosen):
-        sections.append(
-            [
-                Source(number + i, statement.passage_id, statement.section, statement.text, subject.source)
-                for i, statement in enumerate(run, 1)
-            ]
-        )
-        number += len(run)
+    for section in selection.sections(selected):
+        sources = []
+        for statement in section:
+            number += 1
+            source = Source(number, statement.passage_id, statement.section, statement.text, subject.source)
+            sources.append(source)
+        sections.append(sources)
     return sections
 
 
-def _parts(runs: Sequence[Sequence[Any]], size: Callable[[Any], int], most: int) -> list[list[list[Any]]]:
-    """Divide runs of items into parts of at most `most` tokens, in order; a run may be divided, an item may not."""
+def _split_into_parts(
+    sections: Sequence[Sequence[Any]], count_tokens: Callable[[Any], int], max_tokens: int
+) -> list[list[list[Any]]]:
+    """Divide sections of items into parts of at most `max_tokens` tokens, in order.
+
+    A section may be divided, an item may not: one that is longer is a part of its own.
+
+    Returns:
+        The parts; each has its sections, and each section its items.
+    """
     parts: list[list[list[Any]]] = [[]]
     used = 0
-    for run in runs:
-        opened = False
-        for item in run:
-            tokens = size(item)
-            if used and used + tokens > most:
+    for section in sections:
+        is_section_open = False
+        for item in section:
+            tokens = count_tokens(item)
+            if used and used + tokens > max_tokens:
                 parts.append([])
-                used, opened = 0, False
-            if not opened:
+                used, is_section_open = 0, False
+            if not is_section_open:
                 parts[-1].append([])
-                opened = True
+                is_section_open = True
             parts[-1][-1].append(item)
             used += tokens
     return parts
 
 
-def _cited(
-    subject: SummarySubject, chosen: Sequence[Statement], draft: Draft, spending: SummaryCost
+def _number_citations(
+    subject: SummarySubject, selected: Sequence[Statement], draft: Draft, cost: SummaryCost
 ) -> tuple[str, list[Citation]]:
-    """Return the summary with its marks numbered in order of first use, and the sentence behind each of them."""
+    """Return the summary with its marks numbered in order of first use, and the sentence behind each of them.
+
+    Marks without a sentence are recorded as gaps of `cost`.
+    """
     passages = {
         n: Passage(
             id=statement.passage_id,
@@ -365,19 +389,20 @@ def _cited(
             date=subject.date,
             page=statement.page,
         )
-        for n, statement in enumerate(chosen, 1)
+        for n, statement in enumerate(selected, 1)
     }
     text, notes = attributed(draft.text, passages)
-    spending.gaps += [Gap(stage="cite", item="reply", error=note) for note in notes]
+    cost.gaps += [Gap(stage="cite", item="reply", error=note) for note in notes]
     summary, numbers = renumbered(text)
     citations = []
     for mark, number in numbers.items():
-        found = find_citation(number, mark, text, draft.quotes, passages)
+        citation = find_citation(number, mark, text, draft.quotes, passages)
         if mark not in passages:
-            error = f"the reply cites [{mark}], but {len(chosen)} sentences were given"
-            spending.gaps.append(Gap(stage="cite", item=str(mark), error=error))
-        elif found.verified:
-            at = chosen[mark - 1].start
-            found = found.model_copy(update={"start": found.start + at, "end": found.end + at})
-        citations.append(found)
+            error = f"the reply cites [{mark}], but {len(selected)} sentences were given"
+            cost.gaps.append(Gap(stage="cite", item=str(mark), error=error))
+        elif citation.verified:
+            # The offsets are those in the sentence; a citation has those in its passage.
+            offset = selected[mark - 1].start
+            citation = citation.model_copy(update={"start": citation.start + offset, "end": citation.end + offset})
+        citations.append(citation)
     return inert(summary), citations

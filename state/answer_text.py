@@ -10,7 +10,7 @@ class AnswerText(Protocol):
     """A filter on which parts of a stage's answer are shown while it is being written."""
 
     def keep_back(self) -> None:
-        """Hold the text back for now."""
+        """Hold the text back until `show` or `drop` is called."""
         ...
 
     def show(self) -> None:

@@ -23,7 +23,7 @@ or graph may have a setting of that name."""
 
 
 def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> dict[str, Any]:
-    """Return the settings that a caller gives, without those that have no value.
+    """Check that a caller may choose these settings, and return them without those that are None.
 
     Args:
         given: Names and values.
@@ -44,13 +44,13 @@ def checked_choices(given: Mapping[str, Any], own: Settings | None = None) -> di
         offered = (*RERANKERS, own.reranker) if own else RERANKERS
         if name == "reranker" and value is not None and value not in offered:
             raise UsageError(f"reranker={str(value)[:80]!r} is not offered", help=f"Use {', '.join(RERANKERS)}.")
-    found = {name: value for name, value in given.items() if value is not None}
-    Settings.read({}, **found)
-    return found
+    choices = {name: value for name, value in given.items() if value is not None}
+    Settings.read({}, **choices)  # raises an error for a wrong value
+    return choices
 
 
 def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
-    """Return the settings of one call: the application's, with the call's changes.
+    """Return the settings of one call: the application's (`own`), with the call's changes; None changes nothing.
 
     The call's conditions (`where`) are added to the application's: a call can see fewer documents, never more.
 
@@ -66,7 +66,8 @@ def narrowed(own: Settings, changes: Mapping[str, Any]) -> Settings:
 
 
 def joined_instructions(own: str, *callers: str) -> str:
-    """Return all writing instructions, each once: the operator's first, which the caller's cannot override."""
+    """Join writing instructions, each once, in lines: the operator's (`own`) first, then those of callers."""
+    # A caller's instructions may begin with the operator's, which are its default.
     texts = [own.strip(), *(text.removeprefix(own).strip() for text in callers)]
     return "\n".join(dict.fromkeys(filter(None, texts)))
 

@@ -282,13 +282,15 @@ class Settings(BaseModel):
 
     @field_validator("where", mode="before")
     @classmethod
-    def _conditions(cls, value: Any) -> Any:
-        """Return conditions as a list; those in an environment variable are separated by semicolons."""
-        return tuple(part.strip() for part in value.split(";") if part.strip()) if isinstance(value, str) else value
+    def _split_conditions(cls, value: Any) -> Any:
+        """Split the conditions in an environment variable at their semicolons; any other value is unchanged."""
+        if not isinstance(value, str):
+            return value
+        return tuple(part.strip() for part in value.split(";") if part.strip())
 
     @classmethod
     def read(cls, environ: Mapping[str, str] | None = None, **flags: Any) -> Settings:
-        """Return settings from flags, else from `PREFLIGHT_…` variables, else their defaults.
+        """Read settings from flags, else from `PREFLIGHT_…` variables, else take their defaults.
 
         Args:
             environ: The environment; `os.environ` when None.
@@ -298,14 +300,14 @@ class Settings(BaseModel):
             UsageError: A value is of the wrong kind or out of range.
         """
         environ = os.environ if environ is None else environ
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for name in cls.model_fields:
             variable = environ.get(ENVIRONMENT_PREFIX + name.upper())
             if variable:
-                found[name] = variable
-        found.update({name: value for name, value in flags.items() if value is not None})
+                values[name] = variable
+        values.update({name: value for name, value in flags.items() if value is not None})
         try:
-            return cls.model_validate(found)
+            return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             name = ".".join(str(part) for part in first["loc"])
@@ -315,7 +317,7 @@ class Settings(BaseModel):
                 raise UsageError(f"there is no setting {name!r}", help=known) from None
             raise UsageError(
                 f"setting {name} = {first['input']!r} is not valid: {first['msg'].lower()}",
-                help=f"Give {_ways(name.partition('.')[0])} another value.",
+                help=f"Give {_how_to_set(name.partition('.')[0])} another value.",
             ) from None
 
 
@@ -404,8 +406,8 @@ ABOUT: Mapping[str, About] = {
 """The `About` of each setting, by its name, in the order of display: stage by stage."""
 
 
-def _ways(name: str) -> str:
-    """Return how a setting is given: by its option, if commands have it, and in the environment."""
+def _how_to_set(name: str) -> str:
+    """Return how a setting is set, e.g. "--top-n or PREFLIGHT_TOP_N"; only its variable if commands have no option."""
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
     return variable if ABOUT[name].panel is None else f"--{name.replace('_', '-')} or {variable}"
 
@@ -460,18 +462,21 @@ class Context:
         return self.asked_k is not None and self.asked_k > self.settings.k
 
     async def passages(self, refs: Sequence[PassageRef]) -> list[Passage]:
-        """Return the referenced passages with their text, in order."""
-        found: list[Passage] = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
-        return found
+        """Read the referenced passages with their text from the library, in order."""
+        passages: list[Passage] = await asyncio.to_thread(self.library.passages, [ref["id"] for ref in refs])
+        return passages
 
     def has_read(self, passages: Iterable[Passage]) -> None:
-        """Keep passages that a stage has read from the library for later stages."""
+        """Keep passages that a stage has read from the library for later stages of the turn, if there is a cache."""
         if self.cache is not None:
             self.cache.keep(passages)
 
     async def sources(self, refs: Sequence[PassageRef]) -> list[Source]:
-        """Return the referenced passages in the form for a reader, numbered by rank."""
+        """Return the referenced passages as sources for a reader, numbered by rank.
+
+        They are read from the library unless a stage of the turn has read them before.
+        """
         cache = PassageCache() if self.cache is None else self.cache
-        if unread := [ref for ref in refs if ref["id"] not in cache.by_id]:
-            cache.keep(await self.passages(unread))
+        if not_cached := [ref for ref in refs if ref["id"] not in cache.by_id]:
+            cache.keep(await self.passages(not_cached))
         return [Source.of(cache.by_id[ref["id"]], ref["rank"]) for ref in refs]

@@ -306,10 +306,13 @@ class AllPartitionsFailed(TurnError):
     def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
         """Return the error with the message of a stage's first failure.
 
-        `work` is as in "3 groups could be answered".
+        Args:
+            work: What failed, as in "3 groups could be answered".
+            stage: The stage.
+            gaps: The turn's gaps, among which are the stage's failures.
         """
-        first = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
-        return cls(f"none of the {work}: {first.rstrip('.')}")
+        first_failure = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
+        return cls(f"none of the {work}: {first_failure.rstrip('.')}")
 
 
 class ThreadNotFound(TurnError):
@@ -338,7 +341,8 @@ class ReplyNeeded(TurnError):
 
 def first_line(error: BaseException) -> str:
     """Return the first line of an exception's message, at most 300 characters; if it is empty, the exception's type."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")[:300]
+    message = str(error).strip() or type(error).__name__
+    return message.splitlines()[0].rstrip(".")[:300]
 
 
 ROOM = "Make room on the disk."
@@ -347,14 +351,14 @@ READ_ONLY = "It can be searched as it is; to change it, copy the folder to where
 BUSY = "Another program holds the file; try again when it has finished."
 FILES = "Close some files, or raise the limit of open ones (ulimit -n)."
 MEMORY = "Free some memory, or raise the limit on it (ulimit -v, the container's)."
-_OF_SYSTEM = {
+_HELP_BY_ERRNO = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), ROOM),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), PERMISSIONS),
     **dict.fromkeys((errno.EMFILE, errno.ENFILE), FILES),
     errno.ENOMEM: MEMORY,
     errno.EIO: "Check the disk.",
 }
-_OF_SQLITE = {
+_HELP_BY_SQLITE_ERROR = {
     **dict.fromkeys(("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"), ROOM),
     **dict.fromkeys(("SQLITE_BUSY", "SQLITE_LOCKED"), BUSY),
     **dict.fromkeys(("SQLITE_READONLY", "SQLITE_PERM"), PERMISSIONS),
@@ -362,10 +366,10 @@ _OF_SQLITE = {
     "SQLITE_NOMEM": MEMORY,
     "SQLITE_IOERR": "Check the disk.",
 }
-_REASONS = {ROOM: "the disk is full", FILES: "too many files are open", MEMORY: "there is not enough memory"}
+_LACK_BY_HELP = {ROOM: "the disk is full", FILES: "too many files are open", MEMORY: "there is not enough memory"}
 # Messages of FAISS, tantivy, ONNX Runtime and the dynamic linker for the same, in exceptions without a class of their
 # own.
-_OF_NATIVE = {
+_HELP_BY_MESSAGE = {
     "No space left on device": ROOM,
     "File too large": ROOM,
     "Too many open files": FILES,
@@ -380,29 +384,32 @@ _OF_NATIVE = {
 
 
 def system_help(error: BaseException) -> str:
-    """Return advice for an error of the disk, of memory or of SQLite; "" if there is none."""
+    """Return advice for an error of the disk, of memory or of SQLite; "" for any other error, and for one of ours."""
     if isinstance(error, PreflightError):
         return ""
     if isinstance(error, MemoryError):
         return MEMORY
     if isinstance(error, OSError) and error.errno:
-        return _OF_SYSTEM.get(error.errno, "")
+        return _HELP_BY_ERRNO.get(error.errno, "")
     if isinstance(error, sqlite3.Error):
         name = getattr(error, "sqlite_errorname", None) or ""
-        return next((help for start, help in _OF_SQLITE.items() if name.startswith(start)), "")
-    return next((help for words, help in _OF_NATIVE.items() if words in str(error)), "")
+        return next((help for start, help in _HELP_BY_SQLITE_ERROR.items() if name.startswith(start)), "")
+    return next((help for words, help in _HELP_BY_MESSAGE.items() if words in str(error)), "")
 
 
 def lacking(error: BaseException) -> str:
-    """Return the resource that the system lacked, as in "the disk is full".
+    """Return what the system lacked when an error was raised, as in "the disk is full".
 
-    Empty if it was none of disk space, file handles and memory.
+    "" if that was none of disk space, file handles and memory.
     """
-    return _REASONS.get(system_help(error), "")
+    return _LACK_BY_HELP.get(system_help(error), "")
 
 
 def unreadable(message: str, error: BaseException) -> LibraryError:
-    """Return the error for an unreadable file: damaged, unless the system lacked disk space, handles or memory."""
+    """Return our error for a file of a library that cannot be read.
+
+    It is `LibraryCorrupt`, unless the system lacked disk space, file handles or memory.
+    """
     if reason := lacking(error):
         return LibraryError(f"{message}: {reason}", help=system_help(error))
     return LibraryCorrupt(message)
@@ -432,7 +439,7 @@ def others_help(error: BaseException, whose: str) -> str:
 
 
 def modules_of(trace: TracebackType | None) -> Iterator[str]:
-    """Yield the modules in an exception's traceback, the one that raised it first.
+    """Return the names of the modules in an exception's traceback, beginning with the one that raised it.
 
     Python's own modules are left out.
     """

@@ -27,12 +27,12 @@ def missing_modules(extra: str) -> list[str]:
 
 
 def require_extra(extra: str, needed_by: str, modules: Sequence[str] = ()) -> None:
-    """Raise an error unless an extra is installed; nothing of it is imported.
+    """Check that an extra of the package is installed, without importing its modules.
 
     Args:
-        extra: Its name.
-        needed_by: What needs it, as the message's subject.
-        modules: Which of its modules are needed; all unless given.
+        extra: The extra's name.
+        needed_by: What needs the extra, as the subject of the error's message.
+        modules: Which of the extra's modules are needed; empty for all.
 
     Raises:
         UsageError: A module is missing.

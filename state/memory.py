@@ -22,17 +22,17 @@ def begin_no_blas_threads() -> None:
 
 
 def need_memory(megabytes: int, purpose: str) -> None:
-    """Allocate that much memory and release it at once.
+    """Check that much memory can be allocated: allocate it, and release it at once.
 
-    This fails if a limit on the process's address space is reached, or if the system does not overcommit. A container
-    that is killed for its size is not detected.
+    The check fails if a limit on the process's address space is reached, or if the system does not overcommit. A
+    container's limit on memory in use is not noticed.
 
     Args:
-        megabytes: How much at least.
+        megabytes: The amount in megabytes.
         purpose: What it is for, as in "to build the index".
 
     Raises:
-        OutOfMemory: The system does not have it.
+        OutOfMemory: The system does not have so much.
     """
     try:
         mmap.mmap(-1, megabytes << 20).close()
@@ -45,12 +45,14 @@ def available_bytes() -> int | None:
 
     Linux reports both; if the container's is not available in the known form, the machine's counts.
     """
-    found = []
+    amounts = []
     with suppress(OSError, ValueError, StopIteration):
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        found.append(int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) << 10)
+        available_line = next(line for line in lines if line.startswith("MemAvailable:"))  # "MemAvailable: 123 kB"
+        amounts.append(int(available_line.split()[1]) << 10)
     with suppress(OSError, ValueError):  # "max" is not a number: there is no limit
         group = Path("/sys/fs/cgroup")
         limit = int((group / "memory.max").read_text(encoding="ascii"))
-        found.append(max(0, limit - int((group / "memory.current").read_text(encoding="ascii"))))
-    return min(found, default=None)
+        used = int((group / "memory.current").read_text(encoding="ascii"))
+        amounts.append(max(0, limit - used))
+    return min(amounts, default=None)

@@ -19,7 +19,7 @@ T = TypeVar("T")
 _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+def _cached_adapter(kind: type[Any]) -> TypeAdapter[Any]:
     """Return pydantic's adapter of a class, cached: building it takes a hundred times as long as dumping a value."""
     if kind not in _ADAPTERS:
         _ADAPTERS[kind] = TypeAdapter(kind)
@@ -33,14 +33,14 @@ class Stored:
     """Fields that are in a channel of their own, or are read from the library again."""
 
     def dump(self) -> dict[str, Any]:
-        """Return the fields as dicts, lists, strings and numbers."""
-        plain: dict[str, Any] = _adapter(type(self)).dump_python(self, mode="json", exclude=set(self.NOT_STORED))
+        """Return the fields as plain data (dicts, lists, strings and numbers), without those of `NOT_STORED`."""
+        plain: dict[str, Any] = _cached_adapter(type(self)).dump_python(self, mode="json", exclude=set(self.NOT_STORED))
         return plain
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the value of a `dump`, also of an older version's: fields that it lacks get their defaults."""
-        loaded: Self = _adapter(cls).validate_python(dict(stored))
+        """Return the value that was dumped; fields that an older version's dump lacks get their defaults."""
+        loaded: Self = _cached_adapter(cls).validate_python(dict(stored))
         return loaded
 
 
@@ -77,18 +77,17 @@ class Source:
         return cls(
             n, passage.id, passage.title, passage.text, passage.source, passage.date, document_id,
             passage.start, record=passage.id if "rows" in passage.metadata else "",
-            heading=str(passage.metadata.get("section") or ""), replaces=_named(passage.metadata),
+            heading=str(passage.metadata.get("section") or ""), replaces=_replaced_titles(passage.metadata),
         )  # fmt: skip
 
 
-def _named(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the titles that a document's metadata lists as replaced, one or several."""
-    found = [metadata.get(name) for name in ("replaces", "supersedes")]
-    titles = []
-    for value in found:
+def _replaced_titles(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the titles of the documents that a document replaces, by its metadata: one, several, or none."""
+    titles: list[str] = []
+    for name in ("replaces", "supersedes"):
+        value = metadata.get(name)
         if value:
-            for one in value if isinstance(value, list) else [value]:
-                titles.append(str(one))
+            titles += [str(title) for title in (value if isinstance(value, list) else [value])]
     return tuple(titles)
 
 

@@ -154,20 +154,20 @@ class Columns:
 
     @classmethod
     def of(cls, candidates: Sequence[AnyCandidate]) -> Columns:
-        """Return the columns of candidates given as objects."""
+        """Convert candidates that are objects into columns."""
         import numpy as np
 
         return cls(
-            np.array([each.rank for each in candidates]),
-            np.array([each.score for each in candidates]),
-            np.array([each.cosine for each in candidates]),
-            np.array([each.dense_rank or 0 for each in candidates]),
-            np.array([each.lexical_rank or 0 for each in candidates]),
-            np.array([float("nan") if each.bm25 is None else each.bm25 for each in candidates]),
+            rank=np.array([candidate.rank for candidate in candidates]),
+            score=np.array([candidate.score for candidate in candidates]),
+            cosine=np.array([candidate.cosine for candidate in candidates]),
+            dense_rank=np.array([candidate.dense_rank or 0 for candidate in candidates]),
+            lexical_rank=np.array([candidate.lexical_rank or 0 for candidate in candidates]),
+            bm25=np.array([float("nan") if candidate.bm25 is None else candidate.bm25 for candidate in candidates]),
         )
 
     def take(self, order: np.ndarray) -> Columns:
-        """Return the columns of the candidates at some positions, in that order."""
+        """Return the columns of the candidates at some indices, in that order."""
         return Columns(
             self.rank[order],
             self.score[order],
@@ -214,21 +214,22 @@ class Pool(Sequence[Candidate[UnreadPassage]]):
         return len(self.positions)
 
     @overload
-    def __getitem__(self, place: int) -> Candidate[UnreadPassage]: ...
+    def __getitem__(self, index: int) -> Candidate[UnreadPassage]: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Candidate[UnreadPassage]]: ...
-    def __getitem__(self, place: int | slice) -> Candidate[UnreadPassage] | list[Candidate[UnreadPassage]]:
-        if isinstance(place, int):
-            return self[range(len(self))[place] : range(len(self))[place] + 1][0]
-        columns, positions = self.columns, self.positions[place]
-        parts = zip(
+    def __getitem__(self, index: slice) -> list[Candidate[UnreadPassage]]: ...
+    def __getitem__(self, index: int | slice) -> Candidate[UnreadPassage] | list[Candidate[UnreadPassage]]:
+        if isinstance(index, int):
+            start = range(len(self))[index]  # a negative index counts from the end; a wrong one raises IndexError
+            return self[start : start + 1][0]
+        columns, positions = self.columns, self.positions[index]
+        rows = zip(
             self._places.passages(positions),
-            columns.rank[place].tolist(),
-            columns.score[place].tolist(),
-            columns.cosine[place].tolist(),
-            columns.dense_rank[place].tolist(),
-            columns.lexical_rank[place].tolist(),
-            columns.bm25[place].tolist(),
+            columns.rank[index].tolist(),
+            columns.score[index].tolist(),
+            columns.cosine[index].tolist(),
+            columns.dense_rank[index].tolist(),
+            columns.lexical_rank[index].tolist(),
+            columns.bm25[index].tolist(),
             positions.tolist(),
             strict=True,
         )
@@ -243,15 +244,15 @@ class Pool(Sequence[Candidate[UnreadPassage]]):
                 bm25=bm25 if lexical else None,
                 terms=PassageTerms(self.vocabulary, position),
             )
-            for passage, rank, score, cosine, dense, lexical, bm25, position in parts
+            for passage, rank, score, cosine, dense, lexical, bm25, position in rows
         ]
 
     def take(self, order: np.ndarray) -> Pool:
-        """Return the candidates at some positions, in that order."""
+        """Return the candidates at some indices of the pool, in that order."""
         return Pool(self.columns.take(order), self.positions[order], self.vocabulary, self._places)
 
     def documents(self, count: int) -> list[str]:
-        """Return the documents of the first `count` candidates."""
+        """Return the ids of the documents of the first `count` candidates."""
         return self._places.documents(self.positions[:count])
 
     @property
@@ -261,7 +262,7 @@ class Pool(Sequence[Candidate[UnreadPassage]]):
 
 
 def in_order(candidates: Sequence[Candidate], places: np.ndarray) -> Sequence[Candidate]:
-    """Return the candidates at these positions, in that order; a `Pool` stays a `Pool`."""
+    """Return the candidates at some indices, in that order; a `Pool` stays a `Pool`."""
     if isinstance(candidates, Pool):
         return candidates.take(places)
     return [candidates[place] for place in places.tolist()]

@@ -15,7 +15,7 @@ from model_talk import ASKED, ROUTES, healthy, make_library, talking
 from serving import Client, running
 
 from preflight_rag import Answer, Preflight
-from preflight_rag.graph.stage import Stage, given
+from preflight_rag.graph.stage import Stage, require_context
 from preflight_rag.models.budget import Budget
 from preflight_rag.nodes.answer_plain import answer_plain
 from preflight_rag.nodes.preflight import preflight
@@ -139,7 +139,7 @@ def test_a_graph_that_goes_round_in_circles_is_stopped_with_a_receipt(broken_bow
     with talking(broken_bow, 30.0) as talk:
         graph = StateGraph(State, Context)
         for node in (rewrite, retrieve, preflight, answer_plain):
-            stage = Stage(node, given)
+            stage = Stage(node, require_context)
             graph.add_node(stage.name, stage, input_schema=stage.view)
         for start, end in ((START, "rewrite"), ("rewrite", "retrieve"), ("retrieve", "preflight")):
             graph.add_edge(start, end)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from preflight_rag.graph.answer_stream import Screen, not_shown
+from preflight_rag.graph.answer_stream import Screen, missing_text
 from preflight_rag.prompts import answer_group, relate_contexts, replies, rewrite
 from preflight_rag.prompts.visible import VisibleText
 from preflight_rag.text.citations import separate_marks, without_marks
@@ -47,7 +47,7 @@ def read_whole(reply: str) -> None:
     answer_group.parse_plural(reply)
     relate_contexts.parse(reply, 5)
     without_marks(separate_marks(reply))
-    not_shown(reply, reply[: LENGTH // 2])
+    missing_text(reply, reply[: LENGTH // 2])
 
 
 @pytest.mark.parametrize("reply", DEGENERATE.values(), ids=DEGENERATE)

@@ -11,7 +11,7 @@ from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 
 from preflight_rag import Answer, Preflight, ProgressEvent, TokenEvent, build_graph
-from preflight_rag.graph.answer_stream import Screen, not_shown
+from preflight_rag.graph.answer_stream import Screen, missing_text
 from preflight_rag.models.chat.chat_reader import ChatReader
 from preflight_rag.state.context import Context, Settings
 from preflight_rag.state.errors import ModelUnavailable
@@ -175,7 +175,7 @@ async def test_a_reply_that_differs_from_the_one_begun_waits_for_the_end(own_fol
     ],
 )
 def test_what_is_still_to_be_said(shown, answer, rest):
-    assert not_shown(shown, answer) == rest
+    assert missing_text(shown, answer) == rest
 
 
 def test_an_answer_is_the_last_event(own_folder):
