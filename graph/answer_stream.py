@@ -169,10 +169,7 @@ def _is_stream_handler(handler: object) -> bool:
 def _streamed_answer(callbacks: object, config: Mapping[str, Any], *, begins: bool) -> StreamedAnswer | None:
     """Return the record of the answer that the stream `messages` has shown; None if nobody reads that stream.
 
-    Args:
-        callbacks: The callbacks of the stage's run.
-        config: The config of the stage's run, from which the surrounding graph is known.
-        begins: Whether the stage begins a turn, for which the record is empty.
+    It is a new, empty record if the stage `begins` a turn. The surrounding graph is known from the stage's config.
     """
     handlers = callbacks.handlers if isinstance(callbacks, BaseCallbackManager) else ()
     if (handler := next(filter(_is_stream_handler, handlers), None)) is None:
@@ -198,12 +195,7 @@ class Screen:
         self._shown = self._attempt = ""
 
     def feed(self, message: str | None, piece: str) -> str:
-        """Return the text that may be shown now that this piece of a message has arrived.
-
-        Args:
-            message: The message's id; another id means another attempt.
-            piece: The piece.
-        """
+        """Return the text that may be shown now that this piece has arrived; another `message` is another attempt."""
         if message != self._message and self._message is not None:
             self._visible, self._attempt = VisibleText(), ""
         self._message = message
@@ -244,12 +236,7 @@ def missing_text(shown: str, answer: str) -> str:
 
 
 def _paragraph_tails(shown: str, comparable: str) -> Iterator[str]:
-    """Yield the comparable text from each paragraph but the first to the end, the longest first.
-
-    Args:
-        shown: The text with its paragraphs.
-        comparable: The same text as `_comparable` returns it.
-    """
+    """Yield the comparable text from each paragraph but the first to the end, the longest first."""
     start = 0
     for paragraph in shown.split("\n\n")[:-1]:
         start += len(_comparable(paragraph))

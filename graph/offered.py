@@ -89,14 +89,7 @@ def own_place(environ: Mapping[str, str] | None = None) -> Path | LibraryPlace:
 
 
 def _not_offered(kind: str, name: str, offered: Iterable[str], variable: str) -> UsageError:
-    """Return the error for a name that the server does not offer.
-
-    Args:
-        kind: "library" or "model".
-        name: The name.
-        offered: The names that are offered.
-        variable: The environment variable that adds names.
-    """
+    """Return the error for a name that the server does not offer."""
     help = f"Choose one of: {', '.join(offered)}. {variable} offers others, where the server is started."
     return UsageError(f"the {kind} {name[:80]!r} is not offered here", help=help)
 

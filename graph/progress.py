@@ -58,12 +58,7 @@ class Parts:
         self._lock = threading.Lock()
 
     def begin(self, stage: str, step: str) -> bool:
-        """Record that a part of a fan-out begins; return whether it is the first one.
-
-        Args:
-            stage: The stage's name.
-            step: The id of the graph's step, which all parts share.
-        """
+        """Record that a part of a fan-out begins; return whether it is the first one."""
         with self._lock:
             is_first = (stage, step) not in self._done
             self._done.setdefault((stage, step), 0)

@@ -80,13 +80,7 @@ class StageSpan:
         self._span = span
 
     def done(self, state: Mapping[str, Any], rows: list[dict[str, Any]], update: Mapping[str, Any]) -> None:
-        """Record in the span how many passages the stage read, its cost, and the turn's route.
-
-        Args:
-            state: What the stage read.
-            rows: The rows of its cost.
-            update: The channels that it changes.
-        """
+        """Record in the span how many passages the stage read, its cost, and the turn's route."""
         if self._span is None:
             return
         passages = update.get("passage_refs", state.get("passage_refs"))

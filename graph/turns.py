@@ -297,10 +297,7 @@ class Turns:
     ) -> TurnStart:
         """Reopen a turn in the ledger, and return the start with which it continues.
 
-        Args:
-            turn: The turn.
-            graph_input: Returns the graph's input for the turn's request; None to resume from the checkpoint.
-            purses: Shared budgets that the turn's calls count against.
+        `graph_input` returns the graph's input for the turn's request, or None to resume from the checkpoint.
         """
         ask = replace(Ask.of(turn), use=ModelUse(purses=purses))
         reader = await asyncio.to_thread(self.reader, ask.model)

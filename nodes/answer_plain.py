@@ -291,15 +291,9 @@ def _needs_support(state: Chosen, decision: Mapping[str, Any]) -> bool:
 async def _finish_reply(
     reply_to_come: Awaitable[Reply[Draft]], reading: asyncio.Future[None] | None, options: Sequence[str]
 ) -> Reply[Draft]:
-    """Wait for the model's reply, and for the passages to be read in parallel; return the reply.
+    """Wait for the model's reply, and for the passages to be read in parallel (`reading`); return the reply.
 
-    Args:
-        reply_to_come: The reply; the usable part of one that was cut off counts.
-        reading: The extractive reader's work, which is cancelled if the reply fails otherwise; None if there is none.
-        options: The options of the question.
-
-    Raises:
-        ModelError: There is no usable reply.
+    The usable part of a reply that was cut off counts as the reply; any other failure is raised.
     """
     try:
         reply = await reply_to_come

@@ -104,13 +104,9 @@ async def cite(state: Drafted, runtime: Runtime[Context]) -> State:
 
 
 def _numbered_groups(entries: Sequence[EntryState], numbers: Mapping[int, int]) -> list[Group]:
-    """Return the entries of a COrg answer as groups, with the numbers of their citations, in the order of the text.
+    """Return the entries of a COrg answer as groups with numbered citations, in the order of the text.
 
     The text's first line may say what that order is: "newest first". Groups without citations come last.
-
-    Args:
-        entries: The entries, which name passages by their ranks.
-        numbers: The number of the citation for each rank that the text cites.
     """
     groups = []
     for entry in entries:
@@ -134,17 +130,7 @@ def _replace_unfit_answer(
     """Return the text and the citations that replace an answer to a follow-up that does not fit; None if it fits.
 
     It does not fit if it is about another subject than the message's new one, the message may mean several things, or
-    it repeats the last answer.
-
-    Args:
-        message: The follow-up.
-        question: The follow-up as a standalone question.
-        earlier: The last question and its answer.
-        answer: The answer to the follow-up.
-        citations: Its citations.
-        passages: The passages by rank.
-        claims: Whether the answer is a claim rather than evidence.
-        grouped: Whether it has the answers of several groups.
+    it repeats the last answer (`earlier`). `claims` is false for an answer that is only evidence.
     """
     subject = () if grouped or not citations else new_subject_spelled(message, earlier["question"])
     if subject:

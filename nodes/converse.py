@@ -55,11 +55,6 @@ async def _verify_citations(
 ) -> tuple[str, list[Citation], list[dict[str, str]]]:
     """Verify the citations in a reply against the last answer's.
 
-    Args:
-        text: The reply.
-        last_citations: The citations of the last answer, which the reply's marks refer to.
-        context: The context of the turn.
-
     Returns:
         The reply with its marks renumbered, their citations, and the gaps of marks that cannot be verified.
     """

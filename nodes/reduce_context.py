@@ -99,14 +99,7 @@ def _answer_without_extracts(state: Mapped) -> State:
 
 
 def _keep_first_answer(state: Mapped, first: Draft, sources: Sequence[Source], *, is_supported: bool) -> State:
-    """Return the update that keeps the first, plain answer, since the passages that it does not cite give none.
-
-    Args:
-        state: What the stage reads.
-        first: The first answer.
-        sources: All passages of the turn.
-        is_supported: Whether a passage supports the first answer.
-    """
+    """Return the update that keeps the first, plain answer, since the passages that it does not cite give none."""
     escalations = state.get("escalations") or []
     step = first_stands(
         escalations[-1],

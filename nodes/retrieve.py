@@ -181,14 +181,9 @@ def _other_years(retrieval: Retrieval, names: Sequence[str]) -> frozenset[str]:
 
 
 def _has_edition(everywhere: Retrieval, before: Retrieval, years: frozenset[str]) -> bool:
-    """Return whether another edition of a document was found: its title differs only by one of these years.
+    """Return whether another edition of a document of `before` was found: the title has one of the years instead.
 
     "Price list 2025" may mention 2024, and yet "and in 2024?" means "Price list 2024".
-
-    Args:
-        everywhere: What was found in all documents.
-        before: What was found in the document of the last answer.
-        years: The years that the follow-up asks for.
     """
     titles_without_year = {YEAR.sub("", candidate.passage.title) for candidate in before.chosen}
     for candidate in everywhere.chosen:

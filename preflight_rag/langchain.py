@@ -290,12 +290,9 @@ def summarize_tool(
 def _resolve_call(
     app: Preflight | Mapping[str, Preflight], config: RunnableConfig, settings: Mapping[str, Any]
 ) -> tuple[Preflight, dict[str, Any]]:
-    """Return the application and the changed settings that a run's config chooses.
+    """Return the application and the changed settings that a run's config chooses, with any `thread_id`.
 
-    Args:
-        app: The application, or several by name.
-        config: The run's config; a `preflight_thread_id` of it is among the settings as `thread_id`.
-        settings: The settings of the graph or the tool, which the run's own replace.
+    `settings` are those of the graph or the tool, which the run's own replace.
 
     Raises:
         UsageError: The config sets something unknown, forbidden or invalid.

@@ -62,14 +62,7 @@ _BULLET = re.compile(rf"^{_SPACE}(?:[-*•·]|\d{{1,2}}[.)])[^\S\n]++", re.MULTI
 def render(
     *, question: str, sources: Sequence[Source], instructions: str = "", as_json: bool = False
 ) -> list[BaseMessage]:
-    """Return the prompt for the answers from one group of contexts.
-
-    Args:
-        question: The question, in the plural if the contexts may be about several entities of one name.
-        sources: The contexts.
-        instructions: The operator's instructions on how to write; "" if there are none.
-        as_json: Whether to request the form of `answer_json.schema`.
-    """
+    """Return the prompt for the answers from a group of contexts; with `as_json`, by `answer_json.schema`."""
     values = {"question": fences.fenced(question), "passages": fences.passages(sources)}
     user = USER.format(**values) + (f"\n\n{answer_json.ASK}" if as_json else "")
     return [SystemMessage(SYSTEM + fences.instructions(instructions)), HumanMessage(user)]

@@ -44,10 +44,6 @@ def _quote_schema(sources: Sequence[Source], numbers: dict[str, Any]) -> dict[st
     """Return the schema of a quote: the number of a passage and one of its sentences.
 
     The quote may be any text if the sentences are too many, or a passage has none.
-
-    Args:
-        sources: The passages.
-        numbers: The schema of a passage's number.
     """
     sentences = {source.n: _sentences(source.text) for source in sources}
     all_sentences = list(chain.from_iterable(sentences.values()))

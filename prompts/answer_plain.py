@@ -41,15 +41,7 @@ def render(
     instructions: str = "",
     as_json: bool = False,
 ) -> list[BaseMessage]:
-    """Return the prompt for an answer from all sources.
-
-    Args:
-        question: The question.
-        sources: The passages.
-        options: Answers of which one is right; empty for an open question.
-        instructions: The operator's instructions on how to write; "" if there are none.
-        as_json: Whether to request the form of `answer_json.schema`.
-    """
+    """Return the prompt for an answer from all sources; with `as_json`, by `answer_json.schema`."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),

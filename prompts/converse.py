@@ -40,14 +40,7 @@ Your reply:"""
 def render(
     *, message: str, history: Sequence[Message], sources: Sequence[Source], instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the prompt for a reply to a message that is not about the documents.
-
-    Args:
-        message: The person's last message.
-        history: The messages before it, oldest first.
-        sources: The sources of the last answer, which the reply may cite.
-        instructions: The operator's instructions on how to write; "" if there are none.
-    """
+    """Return the prompt for a reply to a message that is not about the documents."""
     values = {
         "history": fences.conversation(history) or "(nothing yet)",
         "sources": fences.passages(sources) if sources else "(none)",

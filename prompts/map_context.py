@@ -67,14 +67,7 @@ def schema(passages: Sequence[int]) -> dict[str, Any]:
 def render(
     *, question: str, sources: Sequence[Source], options: Sequence[str] = (), as_json: bool = False
 ) -> list[BaseMessage]:
-    """Return the prompt for the facts in some sources that help to answer a question.
-
-    Args:
-        question: The question.
-        sources: The passages of one partition.
-        options: Answers of which one is right; empty for an open question.
-        as_json: Whether to request the form of `schema`.
-    """
+    """Return the prompt for the facts in some sources that help to answer a question; with `as_json`, by `schema`."""
     values = {
         "question": fences.fenced(question),
         "passages": fences.passages(sources),
@@ -85,11 +78,7 @@ def render(
 
 
 def reply_tokens(passages: int) -> int:
-    """Return the token limit of a reply with a few facts of each passage, and the answer from them.
-
-    Args:
-        passages: Number of passages in the prompt.
-    """
+    """Return the token limit of a reply with a few facts of each passage, and the answer from them."""
     return FACT_TOKENS * passages + LINE_TOKENS
 
 
@@ -97,10 +86,6 @@ def parse(reply: str, options: Sequence[str] = ()) -> Extract:
     """Parse a reply into an extract: statements with their marks, quotes, and the partition's own answer.
 
     The extract's text is empty if the reply says that no passage helps; it is the answer if there is no statement.
-
-    Args:
-        reply: The model's text, also as JSON.
-        options: The options of the prompt, of which the answer has to be one.
     """
     statements, answer = split_answer(_as_lines(clean(reply)), options)
     text, quotes = split_quotes(statements)

@@ -34,14 +34,7 @@ Question: {question}{options}"""
 def render(
     *, question: str, extracts: Sequence[Extract], options: Sequence[str] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the prompt for one answer from the partitions' extracts.
-
-    Args:
-        question: The question.
-        extracts: The extracts.
-        options: Answers of which one is right; empty for an open question.
-        instructions: The operator's instructions on how to write; "" if there are none.
-    """
+    """Return the prompt for one answer from the partitions' extracts."""
     values = {
         "question": fences.fenced(question),
         "extracts": fences.extracts(extracts),

@@ -209,12 +209,7 @@ def _context_block(number: int, source: Source) -> str:
 
 
 def repair(missing: Sequence[int], *, printed: bool = False) -> str:
-    """Return the request for the relations that a reply has left out.
-
-    Args:
-        missing: The numbers of the contexts without a relation.
-        printed: Whether the prompt was that of Figure 9, which has no relation "Irrelevant".
-    """
+    """Return the request for the relations that a reply has left out; Figure 9 (`printed`) has no "Irrelevant"."""
     relations = [name for name in RELATION_NAMES if not (printed and name == "Irrelevant")]
     return REPAIR.format(missing=", ".join(f"Context{n}" for n in missing), relations=", ".join(relations))
 
@@ -372,14 +367,9 @@ def _store_relation(result: RelationReply, numbers: Sequence[int], relation: str
 
 
 def _store_relations_in_order(result: RelationReply, relations: Sequence[tuple[int | None, str]], count: int) -> None:
-    """Store relations from lines without a reference to a context, if it is clear which contexts they belong to.
+    """Store relations from lines without a reference to a context, each with the number at the beginning of its line.
 
-    They are numbered from 2 as the contexts are, or there is exactly one for each context but the first.
-
-    Args:
-        result: The reply to fill.
-        relations: The number at the beginning of each line, or None, and its relation.
-        count: Number of contexts, including the pivot.
+    That is done if these numbers are contexts' (from 2), or there is exactly one line for each context but the first.
     """
     numbers = [number for number, _ in relations]
     are_numbered = all(number is not None and number >= 2 for number in numbers)
@@ -396,11 +386,8 @@ def _relation_in(text: str, *, strict: bool = False) -> str | None:
     """Return the relation that a short text names, e.g. "counterfactual" for "is contradictory".
 
     It is the relation of the first word, also if that is misspelt, or else the only relation in the text. None if the
-    text names no relation, several, or alternatives ("Duplicated or None"). Negated relations do not count.
-
-    Args:
-        text: The text after a reference.
-        strict: Whether a text of more than `_MAX_WORDS` words names none.
+    text names no relation, several, or alternatives ("Duplicated or None"). Negated relations do not count, and with
+    `strict` no text of more than `_MAX_WORDS` words.
     """
     for phrase, relation in (("no relation", "none"), ("not related", "none"), ("not relevant", "irrelevant")):
         if re.match(rf"\W*(?:is\s+)?{phrase}\b", text, re.IGNORECASE):
@@ -444,15 +431,9 @@ def _read_json(text: str, count: int, result: RelationReply) -> bool:
 
 
 def _read_value(value: Any, key: str | None, count: int, result: RelationReply) -> None:
-    """Walk through decoded JSON, and store its notes and relations in `result`.
+    """Walk through decoded JSON, and store its notes and relations in `result`; `key` is the value's key in its object.
 
     Forms are `{"Context2": "Counterfactual"}` and `{"context": 2, "relation": "…", "answer": …}`, at any depth.
-
-    Args:
-        value: The value.
-        key: The key of the value in its object; None in a list.
-        count: Number of contexts, including the pivot.
-        result: The reply to fill.
     """
     numbers = _context_number(key, count)
     if isinstance(value, list):

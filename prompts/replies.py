@@ -92,11 +92,7 @@ def json_values(text: str) -> Iterator[Any]:
 
 
 def object_schema(**properties: Any) -> dict[str, Any]:
-    """Return the JSON schema of an object with exactly these properties, in the form that strict servers require.
-
-    Args:
-        **properties: The schema of each property by its name.
-    """
+    """Return the JSON schema of an object with exactly these properties, in the form that strict servers require."""
     return {
         "type": "object",
         "properties": properties,

@@ -40,14 +40,7 @@ Summarise this document."""
 def render(
     *, title: str, sections: Sequence[Sequence[Source]], parts: Sequence[Extract] = (), instructions: str = ""
 ) -> list[BaseMessage]:
-    """Return the prompt for a summary of a document.
-
-    Args:
-        title: The document's title; "" if it has none.
-        sections: The document's sentences by section.
-        parts: Summaries of its parts, which replace the sentences if there are any.
-        instructions: The operator's instructions on how to write; "" if there are none.
-    """
+    """Return the prompt for a summary of a document's sentences, or of the summaries of its `parts` if given."""
     sources = list(chain.from_iterable(sections))
     material = fences.extracts(parts) if parts else fences.passages(sources)
     values = {"title": fences.fenced(" ".join(title.split())) or "untitled", "material": material}

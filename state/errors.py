@@ -304,13 +304,7 @@ class AllPartitionsFailed(TurnError):
 
     @classmethod
     def of(cls, work: str, stage: str, gaps: Sequence[Mapping[str, str]]) -> AllPartitionsFailed:
-        """Return the error with the message of a stage's first failure.
-
-        Args:
-            work: What failed, as in "3 groups could be answered".
-            stage: The stage.
-            gaps: The turn's gaps, among which are the stage's failures.
-        """
+        """Return the error with the message of a stage's first failure of `work` ("3 groups could be answered")."""
         first_failure = next((gap["error"] for gap in gaps if gap["stage"] == stage), "no reason recorded")
         return cls(f"none of the {work}: {first_failure.rstrip('.')}")
 

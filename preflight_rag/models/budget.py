@@ -127,9 +127,7 @@ class Budget:
     def _record_refusal(self, problem: str, setting: str) -> BudgetUsedUp:
         """Return the error for a call beyond the budget, and record it as `used_up` if it is the first.
 
-        Args:
-            problem: The error's message.
-            setting: The setting that has the limit, named in the help; "" for a limit that only waiting ends.
+        Its help names the setting that has the limit; with "" it advises to wait.
         """
         help = f"Ask for less at once; the limit is {setting}." if setting else "Ask again later."
         error = BudgetUsedUp(problem, help=help)

@@ -108,13 +108,7 @@ def slow_seconds(settings: Settings) -> float:
 
 
 def plan_note(reader: object, chosen: int, wanted: int) -> str:
-    """Return the note that a turn reads fewer passages than usual because its model is slow.
-
-    Args:
-        reader: The reader, whose speed is named if it is known.
-        chosen: Number of passages that are read.
-        wanted: Number of passages that would usually be read.
-    """
+    """Return the note that a turn reads `chosen` of the `wanted` passages because its model is slow."""
     speed = speed_of(reader)
     slowness = f"reads {speed.reads:,.0f} tokens a second here" if speed else "is slow"
     return f"this model {slowness}: {chosen} of {wanted} passages"

@@ -338,15 +338,8 @@ class ChatReader:
     ) -> Reply[Draft]:
         """Return the model's answer with its quotes and its choice among the options.
 
-        If the answer names no option, the model is asked for one once more; if that fails, a note says so.
-
-        Args:
-            prompt: The messages.
-            options: Answers of which the model has to choose one; empty for an open question.
-            limit: Maximum number of tokens of the reply.
-            divisible: Whether the caller could send a shorter prompt.
-            schema: JSON schema of the reply; None for a reply as text.
-            counted: Whether to record if an answer as text cites passages.
+        If the answer names no option, the model is asked for one once more; if that fails, a note says so. With
+        `counted`, it is recorded whether an answer as text cites passages.
         """
         received = await self._calls.ask(prompt, limit=limit, divisible=divisible, schema=schema)
         draft = answer_plain.parse(received.text, options)

@@ -79,12 +79,6 @@ def read_gguf(path: Path) -> GGUFFile:
 def _model_facts(path: Path, values: dict[str, Any], tensors: int, weight_bytes: int) -> GGUFFile:
     """Return the facts about a language model from the values in its file's head.
 
-    Args:
-        path: The model's first file.
-        values: The values by their names.
-        tensors: Number of tensors in the file.
-        weight_bytes: The size of all files of the model.
-
     Raises:
         LocalModelError: The file has no language model.
         ValueError: A value is of the wrong kind.

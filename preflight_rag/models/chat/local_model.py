@@ -276,9 +276,7 @@ class LocalModel(BaseChatModel):
     def _running_reply(self, body: dict[str, Any], put: Callable[[Any], None]) -> Iterator[None]:
         """Run a reply during the block, and stop it at the block's end.
 
-        Args:
-            body: The request to llama.cpp.
-            put: Called in another thread with each piece of the reply, and then with `_END` or an exception.
+        `put` is called in another thread with each piece of the reply, and then with `_END` or an exception.
         """
         stopped = threading.Event()
 
@@ -416,12 +414,6 @@ def _start_server(file: GGUFFile, context: int, slots: int, threads: int) -> Any
     """Load a model, and return the `xllamacpp.Server` that runs it.
 
     xllamacpp opens a port on this machine for every model; it is protected by a random key.
-
-    Args:
-        file: The model's file.
-        context: Tokens that one call reads and writes.
-        slots: Number of concurrent calls.
-        threads: Number of threads that calculate.
 
     Raises:
         LocalModelError: llama.cpp does not accept the file.

@@ -92,11 +92,8 @@ class MeasuredSpeed:
     def has_read(self, tokens: int, seconds: float, *, followed: bool) -> None:
         """Record how fast the model read the prompt of a call that was ended before it wrote anything.
 
-        Args:
-            tokens: Tokens that it has read.
-            seconds: Seconds that this took.
-            followed: Whether the caller sends a shorter prompt next. That call finds most of the prompt in the server's
-                cache, so that it can measure the writing speed alone; the reading is recorded together with it.
+        If another call `followed`, with a shorter prompt, it finds most of that in the server's cache, and can measure
+        the writing speed alone; so the reading is recorded together with it.
         """
         reads = tokens / seconds
         if followed:

@@ -319,13 +319,9 @@ class ModelCalls:
         return error
 
     def _writable_tokens(self, tokens: int, seconds: float) -> int | None:
-        """Return how many tokens a slow model has time to write after reading its prompt; None for a fast model.
+        """Return how many tokens a slow model has time to write after a prompt of `tokens`; None for a fast model.
 
         It is used as the limit of the reply, which then ends by itself instead of at the timeout.
-
-        Args:
-            tokens: Tokens of the prompt.
-            seconds: Timeout of the call.
         """
         speed = self._planned_speed()
         if speed is None:
@@ -335,15 +331,9 @@ class ModelCalls:
     def _watch_reading(
         self, tokens: int, written: WrittenReply, end: asyncio.Timeout, *, divisible: bool
     ) -> WatchedReading | None:
-        """Start to observe how a model on this machine reads its prompt; it ends a call that would take too long.
+        """Start to observe how a model on this machine reads its prompt, and end the call if that takes too long.
 
         None, without observing, if the model is known to be fast or does not stream, or the user has no time limit.
-
-        Args:
-            tokens: Tokens of the prompt.
-            written: The reply in progress.
-            end: The call's timeout, which is moved to end the call earlier.
-            divisible: Whether the caller could send a shorter prompt.
         """
         speed, budget = self.speed(), self._budget
         seconds_left = budget.seconds_if_slow() if budget else None
@@ -388,12 +378,7 @@ class ModelCalls:
     ) -> ReceivedReply:
         """Call the model with a timeout, check the reply, and measure the model's speed if it ran no other call.
 
-        Args:
-            prompt: The messages.
-            limit: Maximum number of tokens of the reply; None for no limit.
-            seconds: Timeout of the call.
-            divisible: Whether the caller could send a shorter prompt.
-            writable: Tokens that there is time to write; None if unknown.
+        `writable` is the number of tokens that there is time to write, which reduces the limit; None if unknown.
 
         Raises:
             ModelError: There is no complete reply; the error has the cost and the text written so far.
@@ -459,11 +444,7 @@ class ModelCalls:
     ) -> ModelError:
         """Return the error that says why a call was ended before its reply was complete, with the text until then.
 
-        Args:
-            failure: The error for a model that has written nothing.
-            written: The reply so far.
-            given_up: The error for a model that was stopped because it reads too slowly; None if it was not.
-            seconds: Seconds that the call took.
+        It is `failure` if the model has written nothing, and `given_up` if it was stopped because it reads too slowly.
         """
         text = written.text()
         if given_up is not None:
@@ -477,13 +458,7 @@ class ModelCalls:
         return self._unfinished_error(text, f"within {seconds:g} s", "Try again, or raise PREFLIGHT_DEADLINE.")
 
     def _unfinished_error(self, text: str, when: str, help: str) -> ModelTimeout:
-        """Return the error for a reply that was not finished in time, with its text.
-
-        Args:
-            text: The text written so far.
-            when: The limit of time as the end of a sentence, e.g. "within 120 s".
-            help: What the user can do.
-        """
+        """Return the error for a reply that was not finished in time, e.g. "within 120 s" (`when`), with its text."""
         late = ModelTimeout(f"{self.name} did not come to an end {when}", help=help)
         late.reason, late.partial = "deadline", text
         return late
@@ -559,14 +534,9 @@ class ModelCalls:
                 return message
 
     def _drop_refused_option(self, error: Exception, *, limited: bool) -> bool:
-        """Leave an option that the model refuses out of this call's next attempt and of later calls.
+        """Leave the option that an error names out of this call's next attempt and of later calls.
 
-        Args:
-            error: The error of the call.
-            limited: Whether the call had a limit of the reply's tokens.
-
-        Returns:
-            Whether the error names an option that was sent, so that another attempt makes sense.
+        Return whether that option was sent, so that another attempt makes sense; `limited` says if a token limit was.
         """
         shared = self._shared
         if refuses_temperature(error):
@@ -593,11 +563,7 @@ class ModelCalls:
     ) -> AIMessage:
         """Call the model once, with the options that it is not known to refuse; learn whether it follows a schema.
 
-        Args:
-            prompt: The messages.
-            limit: Maximum number of tokens of the reply; a limit among the sampling options takes precedence.
-            written: Handler of the reply in progress.
-            streamed: Whether the reply may be streamed; else it is requested whole.
+        A limit among the sampling options takes precedence; a reply that is not to be streamed is requested whole.
         """
         model: AnyModel = self._clients.of(self.chat_model)
         if limit is not None and self._shared.takes_limit and not self._sampling.keys() & {*LIMITS}:

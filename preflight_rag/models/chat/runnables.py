@@ -181,10 +181,6 @@ def may_take_schemas(model: AnyModel) -> bool:
 def as_message(reply: object, name: str) -> AIMessage:
     """Convert the result of a Runnable into a model's message.
 
-    Args:
-        reply: A message or a text.
-        name: The model's name in the error.
-
     Raises:
         BadReply: The result is neither a message nor text.
     """

@@ -35,12 +35,7 @@ class _Call:
     done: Future[None]
 
     def run(self, server: ReplyServer, ending: threading.Event) -> None:
-        """Write the reply on the server, unless its caller is gone, and set the outcome of `done`.
-
-        Args:
-            server: The model's server.
-            ending: Set when the model is being closed, which stops the reply.
-        """
+        """Write the reply, unless its caller is gone or the model is `ending`, and set the outcome of `done`."""
         if not self.done.set_running_or_notify_cancel():
             return
         failure: BaseException | None = None

@@ -90,12 +90,7 @@ def lowest_cosine(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _bfloat16_network(folder: Path, threads: int) -> Network:
-    """Load the network in bfloat16 with the weights of a folder, for OpenVINO.
-
-    Args:
-        folder: The folder with the published weights.
-        threads: Number of forward passes that run at once, each on one core.
-    """
+    """Load the network in bfloat16 for OpenVINO; it runs `threads` forward passes at once, each on one core."""
     import openvino
 
     core = openvino.Core()

@@ -137,12 +137,7 @@ class OnnxBackend:
         return tokenizer
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> np.ndarray:
-        """Return the vectors of texts in their order, shape (n, 384).
-
-        Args:
-            texts: The texts; they are encoded in batches of similar length.
-            progress: Called with the number of texts encoded so far.
-        """
+        """Return the vectors of texts in order, (n, 384); `progress` gets the number of texts encoded so far."""
         import numpy as np
 
         windows: list[np.ndarray] = []

@@ -316,14 +316,7 @@ def _required_fast_tokenizer(name: str, tokenizer: Any) -> Tokenizer:
 def _in_chunks(
     texts: Sequence[Any], encode: Callable[[Sequence[Any]], Any], progress: Progress | None, *, scale: bool = True
 ) -> np.ndarray:
-    """Encode texts in chunks, and return all vectors in order.
-
-    Args:
-        texts: The texts, or (title, text) pairs.
-        encode: Returns the vectors of one chunk.
-        progress: Called after each chunk with the number of texts encoded so far.
-        scale: Whether to scale vectors to length 1.
-    """
+    """Encode texts in chunks, and return all vectors in order; with `scale` they get length 1."""
     import numpy as np
 
     parts: list[np.ndarray] = []

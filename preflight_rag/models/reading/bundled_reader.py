@@ -211,13 +211,7 @@ def _open_network(model: Path | None) -> _Network:
 
 
 def _calibrated_reading(spans: tuple[Span, ...], descriptor: str | None, scores: dict[str, float]) -> PassageReading:
-    """Return a passage's reading with probabilities that are calibrated from the network's logits.
-
-    Args:
-        spans: The answer spans, best first.
-        descriptor: The descriptor or None.
-        scores: The logit of each of `SCORES`.
-    """
+    """Return a passage's reading with probabilities that are calibrated from the network's logits."""
     calibration = reader_settings().calibration
     yes, no, neither = softmax([scores["yes"], scores["no"], scores["neither"]])
     margin = spans[0].margin if spans else None

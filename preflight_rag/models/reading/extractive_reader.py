@@ -215,13 +215,7 @@ def windows(
 
 
 def _window(pair: int, encoding: Encoding, shift: int) -> Window:
-    """Convert a tokenizer's encoding into a window; tokens outside the passage get empty offsets.
-
-    Args:
-        pair: Index of the pair in the caller's list.
-        encoding: The encoded question and part of the passage.
-        shift: Number of characters of the title and its line break, which come before the text.
-    """
+    """Convert a tokenizer's encoding into a window; tokens outside the passage get empty offsets."""
     passage_sequence = 1  # the question is sequence 0, and special tokens are of none
     offsets = [
         offset if sequence == passage_sequence else (0, 0)
@@ -346,11 +340,7 @@ def _best_answers(
 ) -> tuple[Span, ...]:
     """Return the best answer spans of a pair over all its windows, best first, none inside another.
 
-    Args:
-        words: Title and text joined.
-        shift: Offset of the text there; the spans' offsets are those in the text alone.
-        windows: The pair's windows.
-        scores: For each window the logits of starts and of ends, each of shape (tokens,).
+    Their offsets are those in the text alone, which begins at `shift` in title and text joined.
     """
     candidates: list[Candidate] = []
     for window, (start, end) in zip(windows, scores, strict=True):
@@ -362,16 +352,9 @@ def _best_answers(
 def _candidate_spans(
     words: _Words, window: Window, start: np.ndarray, end: np.ndarray, *, least: int = 0
 ) -> list[Candidate]:
-    """Return the likeliest spans of a window, not widened to whole words.
+    """Return the likeliest spans of a window that begin at offset `least` or later, not widened to whole words.
 
     They combine the likeliest starts and ends; if none of these contains a word, every single token is returned.
-
-    Args:
-        words: Title and text joined.
-        window: The window.
-        start: Logits of starts, of shape (tokens,).
-        end: Logits of ends, of shape (tokens,).
-        least: Smallest offset at which a span may begin.
     """
     import numpy as np
 

@@ -275,13 +275,7 @@ def _ranking_columns(candidates: Columns) -> dict[str, np.ndarray]:
 
 
 def _text_columns(words: list[str], distinct_words: list[str], texts: _CandidateTerms) -> dict[str, np.ndarray]:
-    """Return the features of the question's words in the candidates' texts by name, each (n,).
-
-    Args:
-        words: The question's words in order.
-        distinct_words: The same words without repetitions.
-        texts: The candidates' terms.
-    """
+    """Return the features of the question's words in the candidates' texts by name, each (n,)."""
     import numpy as np
 
     n, size = len(texts.lengths), max(1, len(distinct_words))

@@ -108,14 +108,7 @@ def rerank(
 
 
 def _unscored_note(name: str, wanted: int, scores: Sequence[float | None], deadline: float) -> str:
-    """Return a sentence on the candidates that were not scored; "" if all wanted candidates were.
-
-    Args:
-        name: The reranker's name.
-        wanted: Number of candidates that were to be scored.
-        scores: The scores that the reranker gave before the deadline; None for a score that is no number.
-        deadline: The deadline in seconds.
-    """
+    """Return a sentence on the candidates that were not scored; "" if all wanted candidates were."""
     late, undefined = wanted - len(scores), scores.count(None)
     reasons = []
     if late:
