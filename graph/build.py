@@ -87,11 +87,7 @@ def build_graph(
 
 
 def _schemas(channels: Sequence[str]) -> tuple[type[Any], type[Any]]:
-    """Return the input and output schemas of a graph that exposes only these channels, and `messages`.
-
-    Raises:
-        UsageError: There is no such channel.
-    """
+    """Return the input and output schemas of a graph that exposes `messages` and these channels, which must exist."""
     known = get_type_hints(State, include_extras=True)
     if unknown := sorted(set(channels) - known.keys()):
         raise UsageError(f"there is no channel {unknown[0]!r}", help=f"The channels are: {', '.join(known)}.")

@@ -101,9 +101,7 @@ class StageSpan:
 def stage_span(name: str, turn: TraceContext | None) -> Iterator[StageSpan]:
     """Open a stage's span as the current one, so that spans of HTTP clients and databases become its children.
 
-    Args:
-        name: The stage.
-        turn: `TurnSpan.context`, or None: the parent is the current span.
+    Its parent is the turn's span (`TurnSpan.context`), or with None the current span.
     """
     tracer = _tracer()
     if tracer is None:

@@ -205,10 +205,7 @@ class Turns:
     async def _ask(self, ask: Ask, thread_id: str) -> TurnStart:
         """Begin a turn, or resume the last one if it waits for the user's choice and the message is that choice.
 
-        Raises:
-            UsageError: The request has a history, and the thread has turns already.
-            TurnUnfinished: The last turn was cut off, and the request does not discard it.
-            PreflightError: The model cannot be opened, and the request does not allow to go on without it.
+        If the model cannot be opened, the turn begins without it if the request allows that (`use.or_offline`).
         """
         if ask.model is None:  # a reader that is open already: the turn begins at once if nothing else has to be opened
             reader = self.reader(None)
@@ -307,10 +304,8 @@ class Turns:
     async def _finish_if_complete(self, last: Turn | None) -> Turn | None:
         """Record the end of the thread's last turn in the ledger if its checkpoints say that it is complete.
 
-        That is so if its process ended between the answer and its row in the ledger.
-
-        Returns:
-            The last turn as the ledger has it now; None if there is none.
+        That is so if its process ended between the answer and its row in the ledger. The turn is returned as the ledger
+        has it now.
         """
         if last is None or last.status != "running":
             return last
@@ -328,11 +323,7 @@ class Turns:
         return await asyncio.to_thread(self.ledger.finish, last.id, answer=answer)
 
     async def _close_last_turn(self, last: Turn | None, *, discard: bool) -> None:
-        """Mark the previous turn as interrupted in the ledger if it has not ended.
-
-        Raises:
-            TurnUnfinished: It was cut off, and is not to be discarded.
-        """
+        """Mark a previous turn that has not ended as interrupted; one that was cut off only with `discard`."""
         if last is None or last.status not in ("running", "asking"):
             return
         if last.status == "running" and not discard:

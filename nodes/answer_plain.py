@@ -82,7 +82,10 @@ async def answer_plain(state: Chosen, runtime: Runtime[Context]) -> State:
 
 
 async def answer_all_passages(state: Chosen, context: Context) -> State:
-    """Answer on the plain route, and decide whether a more expensive route is needed."""
+    """Answer on the plain route, and decide whether a more expensive route is needed.
+
+    A reader by rule may show a table's rows in order, or quotes of the last answer, instead of an answer of its own.
+    """
     sources, decision = await context.sources(state["passage_refs"]), state["decision"]
     by_rule = context.reader.by_rule and not state["options"]
     first_sources = _sources_of_continued_document(state, sources)
@@ -457,10 +460,7 @@ def _usable_part(error: ModelError, options: Sequence[str]) -> tuple[Reply[Draft
     """Return the usable part of a reply that failed with this error, and the status of its group.
 
     Without a usable part, the group is "unreadable" after a reply that cannot be used, and answered from the notes on
-    its contexts; it has "failed" if the call came to no end.
-
-    Raises:
-        ModelError: The turn cannot go on without the reply.
+    its contexts; it has "failed" if the call came to no end. An error of the model itself is raised.
     """
     try:
         return unfinished(error, options), "answered"

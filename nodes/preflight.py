@@ -51,10 +51,8 @@ async def _select_both_sides(state: Retrieved, context: Context) -> tuple[list[P
     """Return the passages to pass on, and a note that says why they are others than planned; "" if they are not.
 
     A slow model is given few passages. If the requested passages contradict each other, one passage of each side is
-    among the few. If there is no time for both, the turn goes on without the model, over all passages.
-
-    Raises:
-        ReadsTooSlowly: There is no time for both, and the reader cannot go on without its model.
+    among the few. If there is no time for both, the turn goes on without the model, over all passages; an error is
+    raised if the reader cannot do that.
     """
     planned, unread, settings = state["passage_refs"], state.get("unread_refs") or [], context.settings
     if not unread or settings.route != "auto" or not settings.corg:

@@ -49,11 +49,7 @@ async def retrieve(state: Rewritten, runtime: Runtime[Context]) -> State:
 
 
 def _retrieve_and_prune(state: Rewritten, context: Context) -> tuple[Settings, Retrieval, list[PrunedPassage]]:
-    """Search, choose the passages to read, and withhold those that hardly hold the answer.
-
-    Returns:
-        The settings with which the search was made, its result, and the withheld passages.
-    """
+    """Search and choose the passages to read; return the search's settings, its result, and the withheld passages."""
     settings = within_window(context.settings, context.reader, state.get("instructions") or "")
     if _may_choose_by_reading(settings, state["queries"], context):
         unlimited = settings.model_copy(update={"k": context.asked_k or context.settings.k, "budget_tokens": None})

@@ -88,29 +88,29 @@ class Preflight:
 
         Args:
             path: The library's folder, or the address of the PostgreSQL database that it is in, `postgresql://…`.
-            model: A LangChain chat model, `provider:name`, `offline`, or None: what the environment says.
-            embedder: Of another embedder than the library's own, its name or a LangChain `Embeddings`.
-            create: Make the library when there is none.
-            threads: Where conversations are kept: the address of a PostgreSQL database, `postgresql://…`, or None for
+            model: A LangChain chat model, `provider:name`, `offline`, or None for the environment's model.
+            embedder: Another embedder than the library's own, by name or as a LangChain `Embeddings`.
+            create: Whether to create the library if there is none.
+            threads: The database of conversations: the address of a PostgreSQL database, `postgresql://…`, or None for
                 the library's own `threads.db`, or its own database. It is opened at the first turn.
             **settings: Fields of `Settings`; they win over `PREFLIGHT_…` variables.
 
         Raises:
-            LibraryMissing: No library is there, and `create` is False.
-            LibraryUnavailable: Its database cannot be reached.
+            LibraryMissing: There is no library at `path`, and `create` is False.
+            LibraryUnavailable: The library's database cannot be reached.
             EmbedderMismatch: The library was made with another embedder.
             UnknownModel: No model of that name.
             ExtractiveReaderError: No extractive reader of that name.
             UsageError: A setting or the address of `threads` is wrong, or its extra is not installed.
         """
-        numbers = Settings.read(**settings)
+        app_settings = Settings.read(**settings)
         place = LibraryPlace.read(path)
         _check_address(threads)
         library = open_library(place, embedder=embedder, create=create)
         if place.url is not None:
             with suppress(OSError):  # where nothing can be kept on this machine, what is kept says so
                 place.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return cls._around_library(library, model, numbers, place.url if threads is None else threads)
+        return cls._around_library(library, model, app_settings, place.url if threads is None else threads)
 
     @classmethod
     def from_retriever(
@@ -124,27 +124,27 @@ class Preflight:
         threads: str | None = None,
         **settings: Unpack[GivenSettings],
     ) -> Preflight:
-        """Answer from the documents of your own LangChain retriever or vector store.
+        """Open an application that answers from the documents of your own LangChain retriever or vector store.
 
         Args:
             retriever: A `VectorStore`, a `BaseRetriever`, or another `Runnable` from a text to documents.
             model: As for `open`.
-            folder: Where conversations and what the retriever returned are kept; None for a temporary folder.
-            embedder: What compares passages, its name or a LangChain `Embeddings`; None for the default one.
-            fetch: How many documents a vector store is asked for; a retriever decides itself.
+            folder: Folder for conversations and for what the retriever returned; None for a temporary folder.
+            embedder: The embedder that compares passages, by name or as a LangChain `Embeddings`; None for the default.
+            fetch: Number of documents to request from a vector store; a retriever decides itself.
             threads: As for `open`.
             **settings: As for `open`.
 
         Raises:
-            UsageError: That is no retriever, or the folder holds a library with documents of its own.
-            EmbedderMismatch, UnknownModel, ExtractiveReaderError: As `open`.
+            UsageError: `retriever` is none of these, or the folder has a library with documents of its own.
+            EmbedderMismatch, UnknownModel, ExtractiveReaderError: As for `open`.
         """
         from preflight_rag.library.external.library import ExternalLibrary
 
-        numbers = Settings.read(**settings)
+        app_settings = Settings.read(**settings)
         _check_address(threads)
         library = ExternalLibrary.around(retriever, folder=folder, embedder=embedder, fetch=fetch)
-        return cls._around_library(library, model, numbers, threads)
+        return cls._around_library(library, model, app_settings, threads)
 
     @classmethod
     def _around_library(cls, library: Collection, model: Any, settings: Settings, threads: str | None) -> Preflight:
@@ -157,7 +157,7 @@ class Preflight:
         return cls(library.path, library, reader, settings, threads)
 
     def ingest(self, paths: Sequence[str | Path], *, prune: bool = False) -> IngestReport:
-        """Add or update files and folders."""
+        """Add the documents of files and folders to the library, or update them; return a report."""
         from preflight_rag.library.collection import own_collection
 
         self._check_open()
@@ -169,20 +169,20 @@ class Preflight:
         """Retrieve only: return the rankings, the passages that would be read, and the preflight's decision.
 
         Args:
-            query: What to search for; it is not rewritten.
-            k: How many passages.
-            compare_answers: Have the extractive reader read the passages, as a turn does, so that the route takes into
-                account whether they answer differently. Reading takes many times as long as the search.
+            query: The query; it is not rewritten.
+            k: Number of passages; None for that of the settings.
+            compare_answers: Whether the extractive reader reads the passages, as in a turn, so that the route takes
+                into account whether they answer differently. Reading takes many times as long as the search.
             **settings: Fields of `Settings` for this search, such as `where=("year>=2020",)`, as for `ask`.
         """
-        numbers = self._settings({"k": k, **settings})
+        call_settings = self._settings({"k": k, **settings})
         self._warming.begin()
         from preflight_rag.conversation.questions import check_question, normalised
         from preflight_rag.graph.preview import preview
 
         query = normalised(query)
-        check_question(query, numbers.max_question_chars)
-        return preview(query, self._context(numbers), compare_answers=compare_answers)
+        check_question(query, call_settings.max_question_chars)
+        return preview(query, self._context(call_settings), compare_answers=compare_answers)
 
     def context(self, **settings: Unpack[GivenSettings]) -> Context:
         """Return the `context` that `build_graph`'s graph needs, to run it yourself over this library and reader.
@@ -192,30 +192,30 @@ class Preflight:
         """
         return self._context(self._settings(settings))
 
-    def _context(self, numbers: Settings) -> Context:
+    def _context(self, settings: Settings) -> Context:
         """Return the context of runs over this library and reader with these settings."""
-        pubmed = self.pubmed() if numbers.pubmed else None
-        extractive = extractive_for(self.reader, numbers.extractive_reader)
-        return Context(self.reader, self.library, numbers, pubmed, extractive)
+        pubmed = self.pubmed() if settings.pubmed else None
+        extractive = extractive_for(self.reader, settings.extractive_reader)
+        return Context(self.reader, self.library, settings, pubmed, extractive)
 
     def summarize(self, document: str | Path, *, tokens: int = 800, **settings: Unpack[GivenSettings]) -> Summary:
         """Summarise a document, without a question.
 
         Args:
             document: The id of a document in the library, or else a file of any kind that the loaders read.
-            tokens: Most tokens of the sentences that stand for the document.
+            tokens: Maximum number of tokens of the sentences that are selected from the document.
             **settings: Fields of `Settings`, such as `max_concurrency`.
 
         Raises:
-            UsageError: There is no such document, or the budget is smaller than every sentence.
-            DocumentError: The file cannot be read, or holds no text.
+            UsageError: There is no such document, or every sentence has more than `tokens` tokens.
+            DocumentError: The file cannot be read, or has no text.
             ModelError: The model failed.
         """
         from preflight_rag.summarize import find_subject, summarize
 
-        numbers, embedder = self._settings(settings), self.library.embedder
+        call_settings, embedder = self._settings(settings), self.library.embedder
         subject = find_subject(self.library, document, embedder.count_tokens)
-        work = summarize(subject, reader=self.reader, embedder=embedder, settings=numbers, tokens=tokens)
+        work = summarize(subject, reader=self.reader, embedder=embedder, settings=call_settings, tokens=tokens)
         return self._loop.call(work)
 
     def ask(
@@ -233,22 +233,22 @@ class Preflight:
         """Answer a question in one turn of a conversation.
 
         Args:
-            question: What to ask.
-            thread_id: The conversation; follow-ups on one thread are understood from it. None begins a new one, which
-                no other call goes on with unless it names `answer.thread_id`.
+            question: The question.
+            thread_id: The conversation, from which a follow-up is understood. None begins a new one, which another call
+                continues only if it names `answer.thread_id`.
             options: The choices of a multiple-choice question; the answer's `choice` names one.
-            discard: Drop an earlier turn of the thread that was cut off.
-            history: `("user" | "assistant" | "system", text)` of earlier messages, for a thread without turns; what
-                "system" says is instructions for how to write.
-            model: Another model for this turn, as `provider:name` or `offline`; opened once and kept.
+            discard: Whether to drop an earlier turn of the thread that was cut off.
+            history: `("user" | "assistant" | "system", text)` of earlier messages, for a thread without turns; those of
+                "system" are instructions on how to write.
+            model: Another model for this turn, as `provider:name` or `offline`; it is opened once and stays open.
             on_event: Called with each stage and each piece of the answer as it comes.
-            **settings: Fields of `Settings` for this turn, such as `route="plain"` or `k=8`; conditions (`where`) come
-                on top of those that the application was opened with.
+            **settings: Fields of `Settings` for this turn, such as `route="plain"` or `k=8`; conditions (`where`) are
+                added to those with which the application was opened.
 
         Raises:
-            ReplyNeeded: With `clarify` on, the turn asks which of many things is meant; `reply` goes on with it.
-            PreflightError: The turn could not be brought to an answer; `error.receipt` says what it cost, and
-                `error.thread_id` where it can be resumed.
+            ReplyNeeded: With `clarify` on, the turn asks which of many things is meant; `reply` continues it.
+            PreflightError: The turn ended without an answer; `error.receipt` says what it cost, and `error.thread_id`
+                where it can be resumed.
         """
         request = self._new_request(question, options, history, model, discard, settings)
         return self._answer(request, thread_id, on_event)
@@ -268,15 +268,15 @@ class Preflight:
         from preflight_rag.graph.build import build_graph
         from preflight_rag.graph.outcome import answer_of
 
-        numbers, reader = self._settings(settings), self.reader_of(OFFLINE)
-        extractive = extractive_for(reader, numbers.extractive_reader)
-        context = Context(reader, self.library, numbers, extractive=extractive, calls_ahead=False)
+        call_settings, reader = self._settings(settings), self.reader_of(OFFLINE)
+        extractive = extractive_for(reader, call_settings.extractive_reader)
+        context = Context(reader, self.library, call_settings, extractive=extractive, calls_ahead=False)
         if self._graph_without_threads is None:
             self._graph_without_threads = build_graph().compile(name="preflight-untold")
         graph_input: Any = {"messages": [HumanMessage(question)], "options": []}
-        config: Any = {"recursion_limit": numbers.max_steps, "max_concurrency": numbers.max_concurrency}
+        config: Any = {"recursion_limit": call_settings.max_steps, "max_concurrency": call_settings.max_concurrency}
         state = self._loop.call(self._graph_without_threads.ainvoke(graph_input, config, context=context))
-        return answer_of(state, reader=reader, settings=numbers)
+        return answer_of(state, reader=reader, settings=call_settings)
 
     async def aask(
         self,
@@ -319,12 +319,12 @@ class Preflight:
         use: ModelUse | None = None,
         **settings: Unpack[GivenSettings],
     ) -> AsyncGenerator[Event, None]:
-        """Take one turn: `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
+        """Run one turn, and yield `ProgressEvent`s, `StageEvent`s and `TokenEvent`s as they come, at last the `Answer`.
 
-        Without `tokens` or `progress` there are none of those; a turn that nobody looks at costs less.
+        Without `progress` the first two are left out, without `tokens` the third; the turn then costs less.
 
-        The last event is a `Clarification` where the turn asks the person first. Closing the stream stops the turn;
-        to resume it later, name its thread.
+        The last event is a `Clarification` if the turn asks the user first. Closing the stream stops the turn; to
+        resume it later, name its thread.
         """
 
         def request() -> Ask:
@@ -352,7 +352,7 @@ class Preflight:
             model: The name of another model than the application's.
             sampling: Options of the call, such as `{"temperature": 0.2}`.
             purses: Shared budgets that count the call, besides the limits of a turn.
-            limit: Most tokens of the reply; None for the model's own limit.
+            limit: Maximum number of tokens of the reply; None for the model's own limit.
 
         Raises:
             UsageError: There is no language model.
@@ -549,11 +549,7 @@ class Preflight:
         discard: bool,
         changes: GivenSettings,
     ) -> Ask:
-        """Return the request of a new turn, with the settings changed as given; begin to load what the turn needs.
-
-        Raises:
-            UsageError: An option or a setting is wrong, or the turn needs another extractive reader.
-        """
+        """Return the request of a new turn, with the settings changed as given; begin to load what the turn needs."""
         from preflight_rag.conversation.questions import check_options
 
         check_options(options)

@@ -147,17 +147,18 @@ def preflight_graph(
     callers may choose as `preflight_NAME`.
 
     Args:
-        app: Open as long as the graph is used; or several by name, of which each run names one as `library`.
-        checkpointer: Of a graph that runs by itself, yours; a run that names no thread begins a new one. As a node:
-            True keeps the conversation's state between turns, in the checkpointer of the graph around it; None begins
-            each turn anew, with its messages alone.
-        name: Of the graph.
-        channels: Those of `State` that it shares with the graph around it, besides `messages`; with `options` among
-            them it takes the choices of a multiple-choice question.
+        app: The application, which must be open as long as the graph is used; or several by name, of which each run
+            names one as `library`.
+        checkpointer: Your checkpointer, for a graph that runs by itself; a run that names no thread begins a new one.
+            For a graph that is a node, True keeps the conversation's state between turns, in the checkpointer of the
+            graph around it; None begins each turn anew, with its messages alone.
+        name: The graph's name.
+        channels: The channels of `State` that it shares with the graph around it, besides `messages`; with `options`
+            among them it takes the choices of a multiple-choice question.
         **settings: Fields of `Settings`, such as `route="plain"`.
 
     Raises:
-        UsageError: A setting or a channel is wrong; of a run, also one that callers may not choose.
+        UsageError: A setting or a channel is wrong; in a run, also a setting that callers may not choose.
     """
     from langgraph.config import get_config
 
@@ -459,11 +460,7 @@ class PreflightRouter(Runnable[RouterInput, RouteDecision]):
         return ceil(len(text) / CHARS_A_TOKEN)
 
     def _cosines(self, question: str, documents: list[Document]) -> list[float]:
-        """Return the cosines of documents and question: the retriever's, if all documents have one, else computed.
-
-        Raises:
-            UsageError: They have to be computed, and there is no embedder.
-        """
+        """Return the cosines of question and documents: the retriever's if all have one, else the embedder's."""
         import numpy as np
 
         if all("cosine" in document.metadata for document in documents):

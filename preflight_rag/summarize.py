@@ -284,11 +284,7 @@ async def _draft_summary(
     """Have the reader summarise the selected sentences, in one call if they fit into a prompt.
 
     Else parts are summarised at once, and then their summaries together, until a single summary is left. A part whose
-    call fails is left out, with a gap.
-
-    Raises:
-        ModelError: The only call failed.
-        AllPartitionsFailed: The calls for all parts failed.
+    call fails is left out, with a gap; if all fail, an error is raised.
     """
     sections = _numbered_sources(subject, selected)
     parts = _split_into_parts(sections, lambda source: reader.count_tokens(source.text) + SOURCE_TOKENS, prompt_tokens)
@@ -348,12 +344,9 @@ def _numbered_sources(subject: SummarySubject, selected: Sequence[Statement]) ->
 def _split_into_parts(
     sections: Sequence[Sequence[Any]], count_tokens: Callable[[Any], int], max_tokens: int
 ) -> list[list[list[Any]]]:
-    """Divide sections of items into parts of at most `max_tokens` tokens, in order.
+    """Divide sections of items into parts (lists of sections) of at most `max_tokens` tokens, in order.
 
     A section may be divided, an item may not: one that is longer is a part of its own.
-
-    Returns:
-        The parts; each has its sections, and each section its items.
     """
     parts: list[list[list[Any]]] = [[]]
     used = 0

@@ -183,13 +183,9 @@ def schema(contexts: int) -> dict[str, Any]:
 def render(
     *, question: str, contexts: Sequence[Source], printed: bool = False, as_json: bool = False
 ) -> list[BaseMessage]:
-    """Return the prompt for the relations of the first context, the pivot, to the others.
+    """Return the prompt for the relations of the first context, the pivot, to the others; with `as_json`, by `schema`.
 
-    Args:
-        question: The question.
-        contexts: The contexts to relate.
-        printed: Whether to use the prompt of COrg's Figure 9, which requests only relations.
-        as_json: Whether to request the form of `schema`.
+    With `printed`, it is that of COrg's Figure 9, which requests only relations.
     """
     values = {
         "question": fences.fenced(question),
@@ -227,11 +223,7 @@ def repair_tokens(missing: Sequence[int]) -> int:
 def parse(reply: str, count: int) -> RelationReply:
     """Parse a reply, as JSON or as lines: relations to Context1, and notes, by the numbers of the prompt.
 
-    A context called irrelevant has the relation `none` and a note without answer.
-
-    Args:
-        reply: The model's text.
-        count: Number of contexts in the prompt, including the pivot; other numbers are ignored.
+    A context called irrelevant has the relation `none` and a note without answer; numbers above `count` are ignored.
     """
     text = clean(reply)
     result = RelationReply()

@@ -110,13 +110,9 @@ def is_statements(reply: str) -> bool:
 
 
 def statements_as_text(reply: str, between: str = " ") -> str:
-    """Convert an answer in JSON to the equivalent text form; any other reply is returned unchanged.
+    """Convert an answer in JSON to the text form, with `between` two statements; any other reply is returned unchanged.
 
     Of an answer that was cut off, the complete parts and the beginning of a statement are kept.
-
-    Args:
-        reply: The model's text.
-        between: The separator of two statements.
     """
     if not is_statements(reply):
         return reply

@@ -421,12 +421,7 @@ def is_closed(error: sqlite3.Error) -> bool:
 
 
 def others_help(error: BaseException, whose: str) -> str:
-    """Return advice for a failure of code that is not ours, or of a service that it calls.
-
-    Args:
-        error: The exception.
-        whose: The failed component, such as "the retriever".
-    """
+    """Return advice for a failure of somebody else's code (`whose`: "the retriever"), or of a service behind it."""
     if isinstance(error, TypeError | AttributeError | NameError | NotImplementedError | AssertionError):
         return f"The error is in the code of {whose}."
     return f"Check the settings, the key and the server of {whose}."

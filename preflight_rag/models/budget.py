@@ -66,7 +66,7 @@ class Budget:
         self.used_up: BudgetUsedUp | None = None
 
     async def begin(self, tokens: int) -> None:
-        """Count a call with `tokens` tokens in its prompt.
+        """Count a call, with the tokens of its prompt, before it is made.
 
         Raises:
             BudgetUsedUp: The call must not be made.
@@ -88,11 +88,7 @@ class Budget:
             raise
 
     async def _take_from_shared_budgets(self, tokens: int) -> None:
-        """Take tokens from all shared budgets.
-
-        Raises:
-            BudgetUsedUp: One of them has too few; the others have their tokens back then.
-        """
+        """Take tokens from all shared budgets; if one has too few, give the others theirs back, and raise the error."""
         for index, purse in enumerate(self._purses):
             if refusal := await purse.take(tokens):
                 for previous in self._purses[:index]:

@@ -144,11 +144,7 @@ def open_reranker(spec: str, *, batch_size: int | None = None, extractive_reader
 
 
 def _open_reader_reranker(name: str, batch_size: int | None) -> ReaderReranker:
-    """Open an extractive reader as a reranker.
-
-    Raises:
-        RerankerError: The reader cannot be loaded, or its name is "none".
-    """
+    """Open an extractive reader as a reranker; errors become `RerankerError`, as does the name "none"."""
     from preflight_rag.models.reranking.reader_reranker import BATCH, ReaderReranker
 
     try:

@@ -110,12 +110,7 @@ def open_chat_model(
 
 
 def _first_served_model(base_url: str, key: str) -> str:
-    """Return the name of the first model that an OpenAI-compatible server lists.
-
-    Raises:
-        ModelError: The server cannot be reached, refuses the key, or sends something else.
-        UnknownModel: The list is empty.
-    """
+    """Return the name of the first model that an OpenAI-compatible server lists; errors become a `ModelError`."""
     try:
         models = served_models(base_url, key, timeout=10)
     except Exception as error:  # errors of the SDK, and any error that its parser has with a wrong server's reply
@@ -136,11 +131,7 @@ def served_models(base_url: str, key: str, timeout: float) -> list[Model]:
 
 
 def _open_other_provider(name: str, temperature: float) -> BaseChatModel:
-    """Open a model of another provider through LangChain's integration, e.g. `anthropic:NAME`.
-
-    Raises:
-        UnknownModel: The integration is not installed, or does not know the model.
-    """
+    """Open a model of another provider, e.g. `anthropic:NAME`, through LangChain; errors become `UnknownModel`."""
     provider = name.partition(":")[0]
     try:
         from langchain.chat_models import init_chat_model

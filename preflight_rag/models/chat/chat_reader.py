@@ -155,21 +155,12 @@ class ChatReader:
         async def ask(selected: Sequence[Source]) -> Reply[Draft]:
             """Ask the model for an answer from the selected sources."""
             schema = answer_json.schema(selected) if self._answers_by_schema() and not options else None
+            as_json, instructions = schema is not None, self._instructions
             prompt = answer_plain.render(
-                question=question,
-                sources=selected,
-                options=options,
-                instructions=self._instructions,
-                as_json=schema is not None,
+                question=question, sources=selected, options=options, instructions=instructions, as_json=as_json
             )
-            return await self._draft(
-                prompt,
-                options,
-                answer_plain.reply_tokens(len(selected)),
-                divisible=len(selected) > 1,
-                schema=schema,
-                counted=not options,
-            )
+            limit, divisible = answer_plain.reply_tokens(len(selected)), len(selected) > 1
+            return await self._draft(prompt, options, limit, divisible=divisible, schema=schema, counted=not options)
 
         return await self._ask_within_limits(sources, ask)
 
@@ -191,12 +182,11 @@ class ChatReader:
 
     async def reduce(self, *, question: str, extracts: Sequence[Extract], options: Sequence[str] = ()) -> Reply[Draft]:
         """Return one answer from the partitions' extracts; if the model quotes nothing, with the extracts' quotes."""
-        instructions = self._instructions
 
         async def ask(selected: Sequence[Extract]) -> Reply[Draft]:
             """Ask the model for an answer from the selected extracts."""
             prompt = reduce_context.render(
-                question=question, extracts=selected, options=options, instructions=instructions
+                question=question, extracts=selected, options=options, instructions=self._instructions
             )
             return await self._draft(prompt, options, reduce_context.reply_tokens(), divisible=len(selected) > 1)
 
@@ -267,13 +257,9 @@ class ChatReader:
         return Reply(reply.value, plural_usage + reply.usage, reply.notes)
 
     async def plural(self, question: str, *, by_rule: bool = True) -> tuple[str, Usage]:
-        """Return the question in the plural, made by a rule, else by the model, and the cost.
+        """Return the question in the plural, made by a rule (unless told otherwise), else by the model, and the cost.
 
         The question itself is returned if the call fails, or the model lost a number, a code or a negation.
-
-        Args:
-            question: The question in the singular.
-            by_rule: Whether a rule is tried first.
         """
         if by_rule and (plural_by_rule := plural_question(question)):
             return plural_by_rule, Usage()

@@ -179,11 +179,7 @@ class _Head:
         return values, tensors
 
     def _check_tensors(self, count: int) -> None:
-        """Check that the last tensor begins within the file; llama.cpp itself checks its size.
-
-        Raises:
-            EOFError: It does not.
-        """
+        """Raise EOFError unless the last tensor begins within the file; llama.cpp itself checks its size."""
         last = 0
         for _ in range(count):
             self._skip_texts(1)
@@ -218,11 +214,7 @@ class _Head:
         self._bytes(0)  # checks that the position is within the file
 
     def _value(self, kind: int) -> Any:
-        """Read the next value of a type: a list of numbers as a tuple, a list of texts, which is skipped, as None.
-
-        Raises:
-            EOFError: The type is unknown, or the file ends too early.
-        """
+        """Read the next value of a type: a list of numbers as a tuple, a list of texts, which is skipped, as None."""
         if kind == _STRING:
             return self._text()
         if kind in _NUMBERS:

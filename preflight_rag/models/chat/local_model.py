@@ -106,13 +106,7 @@ class LoadedModel:
         return sum(not call.done() for call in list(self._calls))
 
     def ask(self, body: dict[str, Any], receive: Callable[[Piece], bool], stopped: threading.Event) -> Future[None]:
-        """Queue a reply, which starts as soon as a slot is free; return the future of its end.
-
-        Args:
-            body: The body of a streamed chat completion in OpenAI's API.
-            receive: Called with each piece, in a thread of this object; it returns whether to stop.
-            stopped: Set when nobody waits for the reply any more.
-        """
+        """Queue a reply, which starts as soon as a slot is free; return its end's future; see `SlotWorkers.submit`."""
         call = self._workers.submit(body, receive, stopped)
         self._calls.add(call)
         call.add_done_callback(self._calls.discard)

@@ -255,10 +255,7 @@ class ModelCalls:
     async def _call_in_budget(self, prompt: list[BaseMessage], limit: int | None, *, divisible: bool) -> ReceivedReply:
         """Call the model within the turn's budget, if there is one, and count the tokens that the call has used.
 
-        Raises:
-            BudgetUsedUp: The turn's calls, tokens or seconds are used up, before the call or during it.
-            ReadsTooSlowly: The model is known to have no time for the prompt; it is not called.
-            ModelError: The call failed.
+        No call is made if the budget is used up, or the model is known to be too slow for the prompt: an error says so.
         """
         budget = self._budget
         if budget is None:
@@ -477,13 +474,7 @@ class ModelCalls:
         return error
 
     def _slow_error(self, expected: float | None, left: float, *, divisible: bool) -> ReadsTooSlowly:
-        """Return the error for a model that needs longer to read than its turn has.
-
-        Args:
-            expected: Seconds that it is expected to need; None if unknown.
-            left: Seconds that are left.
-            divisible: Whether the caller could send a shorter prompt.
-        """
+        """Return the error for a model that needs longer to read (`expected` seconds or None) than its turn has."""
         estimate = f", about {expected:,.0f} s," if expected else ""
         text = "its passages" if divisible else "its prompt, of which nothing can be left out,"
         remedy = "Ask with a smaller k" if divisible else "Take a smaller model"

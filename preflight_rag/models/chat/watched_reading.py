@@ -54,13 +54,9 @@ class WatchedReading:
         self._timer = asyncio.get_running_loop().call_later(max(left, 0.0) * silent, self._on_silence)
 
     def progress(self, read: int, tokens: int) -> None:
-        """Record the model's progress, and end the call if the rest of the prompt would take too long.
+        """Record how many tokens of the prompt are read, and end the call if the others would take too long.
 
         Tokens that were read before the first report do not count: they may come from the model's cache.
-
-        Args:
-            read: Tokens of the prompt that are read.
-            tokens: Tokens of the whole prompt.
         """
         now = perf_counter()
         self._timer.cancel()

@@ -61,11 +61,7 @@ class LangChainEmbedder(Embedder):
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
-        """Return the vectors of passages, computed in batches of `CHUNK`.
-
-        Raises:
-            EmbedderError: A call fails, or returns another number of vectors.
-        """
+        """Return the vectors of passages in batches of `CHUNK`; another number of vectors is an error."""
         import numpy as np
 
         texts, parts = cast("Sequence[str]", inputs), []
@@ -80,11 +76,7 @@ class LangChainEmbedder(Embedder):
         return np.concatenate(parts)
 
     def _embed(self, embed: Callable[[Any], Any], argument: Any) -> np.ndarray:
-        """Call a method of LangChain's embeddings, and return the vectors, scaled to length 1.
-
-        Raises:
-            EmbedderError: The call fails, or does not return vectors of finite numbers.
-        """
+        """Call LangChain's embeddings, and return the vectors, scaled to length 1; errors become `EmbedderError`."""
         import numpy as np
 
         try:

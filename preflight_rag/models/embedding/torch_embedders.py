@@ -302,11 +302,7 @@ def _load_or_explain(name: str, load: Callable[[str], Any]) -> Any:
 
 
 def _required_fast_tokenizer(name: str, tokenizer: Any) -> Tokenizer:
-    """Return a copy of the fast tokenizer of a model's transformers tokenizer.
-
-    Raises:
-        EmbedderError: It has no fast tokenizer.
-    """
+    """Return a copy of the fast tokenizer inside a transformers tokenizer; raise EmbedderError if there is none."""
     copy = fast_tokenizer(tokenizer)
     if copy is None:
         raise EmbedderError(f"The embedder {name!r} has no fast tokenizer", help="Use a model with a tokenizer.json")

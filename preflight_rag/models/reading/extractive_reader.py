@@ -249,11 +249,7 @@ def decode(
 ) -> tuple[tuple[Span, ...], str | None, dict[str, float]]:
     """Return spans, descriptor and scores of one passage from the model's outputs for its windows.
 
-    Args:
-        title: The passage's title, in which a descriptor may be found.
-        text: Its text, in which answers are found.
-        windows: Its windows.
-        outputs: For each window the model's `OUTPUTS`: four of shape (tokens,), and the scores (5,).
+    `outputs` has the model's `OUTPUTS` for each window: four arrays of shape (tokens,), and the scores (5,).
 
     Returns:
         Spans best first; the descriptor or None; the logit of each of `SCORES` in the window most likely to answer.
@@ -278,13 +274,9 @@ def decode(
 def answer_spans(
     title: str, text: str, windows: Sequence[Window], scores: Sequence[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Span, ...]:
-    """Return the likeliest answers of a passage, best first, none inside another: parts of its text, not of its title.
+    """Return the likeliest answers in a passage's text (not its title), best first, none inside another.
 
-    Args:
-        title: The passage's title.
-        text: Its text.
-        windows: Its windows.
-        scores: For each window the logits of starts and of ends, each of shape (tokens,).
+    `scores` has the logits of starts and of ends for each window, each of shape (tokens,).
     """
     return _best_answers(_Words(join_title_and_text(title, text)), len(join_title_and_text(title, "")), windows, scores)
 

@@ -116,11 +116,7 @@ def _reading_of_spans(spans: tuple[Span, ...]) -> PassageReading:
 
 
 def _load_model(name: str) -> tuple[Any, Any, Any]:
-    """Load a model's configuration, tokenizer and network; code that comes with a model is never run.
-
-    Raises:
-        ExtractiveReaderError: A package is not installed, or the model is missing, unsafe, or has no head for spans.
-    """
+    """Load a model's configuration, tokenizer and network; code that comes with it is never run. Errors get advice."""
     try:
         import torch
         from transformers import AutoConfig, AutoModelForQuestionAnswering, AutoTokenizer
@@ -161,8 +157,7 @@ def _check_head(name: str, config: Any) -> None:
 def _token_limit(name: str, config: Any, tokenizer: Any) -> int:
     """Return how many tokens the model reads at once: the least of its positions, its tokenizer's limit, and `WINDOW`.
 
-    Raises:
-        ExtractiveReaderError: They are too few for a question and a passage.
+    Raise an error if they are too few for a question and a passage.
     """
     positions = getattr(config, "max_position_embeddings", None)
     limits = [tokenizer.model_max_length, WINDOW]
@@ -175,11 +170,7 @@ def _token_limit(name: str, config: Any, tokenizer: Any) -> int:
 
 
 def _window_tokenizer(name: str, tokenizer: Any, window: int) -> Tokenizer:
-    """Return a copy of the fast tokenizer, set to split the passage of a pair into overlapping windows.
-
-    Raises:
-        ExtractiveReaderError: There is no fast tokenizer.
-    """
+    """Return a copy of the fast tokenizer, which a model must have, set to split a pair's passage into windows."""
     copy = fast_tokenizer(tokenizer)
     if copy is None:
         raise ExtractiveReaderError(

@@ -66,12 +66,7 @@ def integer_session(model: Path, sha256: str) -> InferenceSession | None:
 
 
 def largest_difference(session: InferenceSession, probes: list[dict[str, Any]]) -> float:
-    """Return the largest difference of a logit from the reference outputs of floats.
-
-    Args:
-        session: The network in integers.
-        probes: Word pieces and segments of a window, and the outputs of the floats for it.
-    """
+    """Return the largest difference of a logit from the outputs of floats, which are in `probes` with their input."""
     import numpy as np
 
     largest = 0.0

@@ -84,11 +84,7 @@ def pair(question: str, statement: str, passage: Passage) -> tuple[str, str, str
 def judge_claim(claim: Claim, readings: Sequence[PassageReading], threshold: float, clear: float) -> Statement:
     """Return a statement with the verdict of its passages' readings; not judged (None) if no reading has a verdict.
 
-    Args:
-        claim: The statement.
-        readings: One for each of its passages that is available.
-        threshold: Least probability of yes at which a passage supports.
-        clear: Least probability of no at which it contradicts.
+    A passage supports it from the probability `threshold` of yes on, and contradicts it from `clear` of no on.
     """
     verdicts = [reading.verdict for reading in readings if reading.verdict is not None]
     if not verdicts:

@@ -96,11 +96,7 @@ def title_and_text(passage: Passage) -> str:
 
 
 def _load_cross_encoder(name: str) -> Any:
-    """Load a cross-encoder from a folder, the local cache or the Hugging Face Hub.
-
-    Raises:
-        RerankerError: sentence-transformers is not installed, or the model is missing, unsafe or damaged.
-    """
+    """Load a cross-encoder from a folder, the local cache or the Hugging Face Hub; errors become `RerankerError`."""
     try:
         from sentence_transformers import CrossEncoder
     except ImportError as error:

@@ -214,12 +214,7 @@ def _index_positions(candidates: Sequence[AnyCandidate]) -> tuple[TermNumbers, S
 
 
 def features(question: str, candidates: Sequence[AnyCandidate]) -> np.ndarray:
-    """Return the features of a question's candidates, (n, len(FEATURES)), float64, in the order of `FEATURES`.
-
-    Args:
-        question: The question.
-        candidates: Results of the first stage, best first.
-    """
+    """Return the features of candidates (best first) in the order of `FEATURES`, (n, len(FEATURES)), float64."""
     import numpy as np
 
     if not len(candidates):
@@ -310,15 +305,10 @@ def _text_columns(words: list[str], distinct_words: list[str], texts: _Candidate
 def _bigram_shares(
     bigrams: set[tuple[int, int]], size: int, n: int, rows: np.ndarray, indices: np.ndarray, terms: np.ndarray
 ) -> np.ndarray:
-    """Return the share of the question's neighbouring word pairs that are neighbours in each text, (n,).
+    """Return the share of the question's neighbouring word pairs that are neighbours in each of `n` texts, (n,).
 
-    Args:
-        bigrams: The pairs of neighbouring words, as numbers of the question's terms.
-        size: Number of the question's distinct terms.
-        n: Number of texts.
-        rows: The text of each match.
-        indices: The index of each match in the concatenated texts, ascending.
-        terms: The number of each match's term among the question's terms.
+    Bigrams are pairs of numbers of the question's terms, of which there are `size`; `rows`, `indices` and `terms` are
+    those of `_CandidateTerms.matches`.
     """
     import numpy as np
 
@@ -342,14 +332,8 @@ def _window_densities(
     """Return each text's number of distinct question terms over the length of the smallest window with all, (n,).
 
     A text with fewer than two of the question's terms has 0. For each match, the window that ends there begins at the
-    earliest among the last occurrences, up to the match, of the terms that the text has.
-
-    Args:
-        present: Whether each text has each of the question's terms, (n, terms).
-        starts: The index at which each text begins in the concatenated texts, (n,).
-        rows: The text of each match.
-        indices: The index of each match in the concatenated texts, ascending.
-        terms: The number of each match's term among the question's terms.
+    earliest among the last occurrences, up to the match, of the terms that the text has. `present` says which terms
+    each text has, (n, terms); `starts` is where it begins; the others are those of `_CandidateTerms.matches`.
     """
     import numpy as np
 
