@@ -190,7 +190,7 @@ def _quotes_all_subject_words(question: str, citations: Sequence[Citation]) -> b
 
 
 def _cites_nothing(draft: Draft, numbers: Mapping[int, int], context: Context) -> bool:
-    """Return whether a language model's answer cites no passage (`numbers` is empty), though it is a claim.
+    """Return whether a language model's answer is a claim but cites no passage (`numbers` is empty).
 
     An answer that chooses an option needs no citation.
     """

@@ -261,8 +261,8 @@ class Pool(Sequence[Candidate[UnreadPassage]]):
         return self._places.retracted(self.positions)
 
 
-def in_order(candidates: Sequence[Candidate], places: np.ndarray) -> Sequence[Candidate]:
-    """Return the candidates at some indices, in that order; a `Pool` stays a `Pool`."""
+def in_order(candidates: Sequence[Candidate], indices: np.ndarray) -> Sequence[Candidate]:
+    """Return the candidates at these indices, in that order; a `Pool` stays a `Pool`."""
     if isinstance(candidates, Pool):
-        return candidates.take(places)
-    return [candidates[place] for place in places.tolist()]
+        return candidates.take(indices)
+    return [candidates[index] for index in indices.tolist()]

@@ -123,9 +123,11 @@ class RouteDecision(Value):
 _PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
 
 
-def file_name(place: str) -> str:
-    """Return the last part of an absolute path; anything else unchanged."""
-    return re.split(r"[/\\]+", place)[-1] or place if _PATH.match(place) else place
+def file_name(path: str) -> str:
+    """Return the last part of an absolute path; any other text, such as a document's id, is returned unchanged."""
+    if not _PATH.match(path):
+        return path
+    return re.split(r"[/\\]+", path)[-1] or path
 
 
 class CopyPlace(Value):
@@ -348,14 +350,15 @@ class Answer(Value):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_before(cls, fields: Any) -> Any:
-        """Return the fields of an answer, completed if it was recorded by a version without outcomes."""
+    def _complete_old_answer(cls, fields: Any) -> Any:
+        """Add the outcome to the fields of an answer that was recorded by a version without outcomes."""
         if not isinstance(fields, dict) or "outcome" in fields:
             return fields
         route = fields.get("route")
-        talk = "conversation" in (getattr(route, "name", None), route.get("name") if isinstance(route, dict) else None)
-        outcome = "not_found" if fields.get("abstained") else "conversation" if talk else "answered"
-        return {**fields, "outcome": outcome}
+        route_name = route.get("name") if isinstance(route, dict) else getattr(route, "name", None)
+        if fields.get("abstained"):
+            return {**fields, "outcome": "not_found"}
+        return {**fields, "outcome": "conversation" if route_name == "conversation" else "answered"}
 
 
 class Choice(Value):

@@ -201,6 +201,7 @@ class LocalModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        """Return the whole reply, collected from the stream; LangChain calls this for `invoke`."""
         return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
 
     async def _agenerate(
@@ -210,6 +211,7 @@ class LocalModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        """Return the whole reply, collected from the stream; LangChain calls this for `ainvoke`."""
         return await agenerate_from_stream(self._astream(messages, stop, run_manager, **kwargs))
 
     def _stream(
@@ -219,6 +221,7 @@ class LocalModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> Iterator[ChatGenerationChunk]:
+        """Yield the reply's pieces as llama.cpp writes them; raise ModelTimeout if the next one takes too long."""
         pieces: queue.SimpleQueue[Any] = queue.SimpleQueue()
         with self._running_reply(self._request_body(messages, stop, kwargs), pieces.put):
             while True:
@@ -241,6 +244,7 @@ class LocalModel(BaseChatModel):
         run_manager: AsyncCallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
+        """Yield the reply's pieces as `_stream` does; report the reading of the prompt to the callback in `reading`."""
         pieces: asyncio.Queue[Any] = asyncio.Queue()
         loop, report_progress = asyncio.get_running_loop(), reading.get()
 

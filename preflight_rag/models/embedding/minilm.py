@@ -92,6 +92,7 @@ class MiniLM(Embedder):
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Return the vectors of passages, shape (n, 384); text after the first 256 tokens is not read."""
         return self._backend.encode(cast("Sequence[str]", inputs), progress)
 
 

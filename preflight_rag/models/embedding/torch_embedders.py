@@ -191,6 +191,7 @@ class SentenceTransformerEmbedder(Embedder):
         return self._queries.encode_query(text)
 
     def _encode(self, inputs: Sequence[PassageInput], progress: Progress | None) -> np.ndarray:
+        """Return the vectors of passages by the passage encoder."""
         return self._passages.encode(inputs, progress)
 
 
