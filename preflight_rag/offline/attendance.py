@@ -36,9 +36,9 @@ _PRESENT = re.compile(
 _MEETING = frozenset(words("meeting minutes session assembly committee board council trustees agm conference call"))
 # Only with its capital: "Who may vote?" names no month.
 _MAY = re.compile(r"\bMay\b")
-OPENING = 300
+OPENING_CHARACTERS = 300
 """Characters of minutes in which their own day stands; a guess."""
-MOST_LINES = 3
+MAX_LINES = 3
 """Lines that are shown; a guess, as of other quotes."""
 
 
@@ -53,18 +53,18 @@ def find_attendance_lines(question: str, sources: Sequence[Source]) -> list[tupl
     # "Who was absent from school?" asks for no minutes.
     if pattern is None or _MEETING.isdisjoint(words(question)):
         return []
-    asked, days, found = _times(question), figures_of(question).dates, []
+    asked, days, found = _find_months_and_years(question), figures_of(question).dates, []
     for source in sorted(sources, key=lambda source: source.n):
         # The day of the meeting stands in its title or above its text; further down stands that of the next one.
-        opening = f"{source.title}\n{source.text[:OPENING]}"
+        opening = f"{source.title}\n{source.text[:OPENING_CHARACTERS]}"
         own = figures_of(opening).dates
         is_of_day = not days or any(dates_agree(day, each) for day in days for each in own)
-        if asked <= _times(opening) and is_of_day:
+        if asked <= _find_months_and_years(opening) and is_of_day:
             found += [(source.n, match[0].strip()) for match in pattern.finditer(source.text)]
-    return found[:MOST_LINES]
+    return found[:MAX_LINES]
 
 
-def _times(text: str) -> frozenset[str]:
+def _find_months_and_years(text: str) -> frozenset[str]:
     """Return the months and years that a text names, also in figures."""
     months = frozenset(re.findall(r"[a-z]+", text.casefold())) & frozenset(MONTH_NAMES) - {"may"}
     stated = [MONTH_NAMES[int(month) - 1] for _, month, _ in figures_of(text).dates if month]

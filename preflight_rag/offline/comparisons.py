@@ -1,7 +1,7 @@
-"""Which of two things has more of something: an answer only where the same is read of both, else what is said of each.
+"""Answers to which of two things has more of something.
 
-"Which branch sold more bicycles in 2023, north or south?" is claimed where two sentences, each of one of them alone,
-hold all other words of the question and one figure each, of one unit. By rule, in English.
+An answer to "Which branch sold more bicycles in 2023, north or south?" is claimed only if there is one sentence about
+each branch alone, with all other words of the question and a single figure of the same unit. By rule, in English.
 """
 
 from __future__ import annotations
@@ -21,55 +21,68 @@ from preflight_rag.text.words import words
 
 
 def answer_comparison(question: str, fit: SentenceFit, lead: str) -> Draft | None:
-    """Return the answer to a question that compares two things, or a sentence about each; else None."""
+    """Return the answer to a question that compares two things, or a sentence about each without a claim.
+
+    None for other questions, and if there is no sentence about one of the things. `lead` is the line above sentences
+    that are shown without a claim.
+    """
     asked = comparison_of(question)
     if asked is None:
         return None
     names = [frozenset(words(name)) for name in asked.things]
     shared = frozenset(words(asked.rest))
-    found = [_of_one(fit, name, other, shared) for name, other in (names, names[::-1])]
-    first, second = (item[0] if item else None for item in found)
-    if first is None or second is None:
-        return None
-    quotes = tuple(dict.fromkeys((item.source.n, item.text) for item in (first, second)))
-    figures = [_figure(item.text, question) for item in (first, second)]
-    one, other = figures
-    # Of two sentences that fit alike it is open whose figure is meant.
-    certain = all(
-        shared <= item.covered and len(items) == 1 for item, items in zip((first, second), found, strict=True)
+    about_first, about_second = (
+        _find_sentences_about_one(fit, name, other, shared) for name, other in (names, names[::-1])
     )
-    if not certain or one is None or other is None or one.dimension != other.dimension:
+    if not about_first or not about_second:
+        return None
+    first, second = about_first[0], about_second[0]
+    quotes = tuple(dict.fromkeys((item.source.n, item.text) for item in (first, second)))
+    amount, other = (_find_single_amount(item.text, question) for item in (first, second))
+    # If two sentences about a thing fit equally well, it is open whose figure is meant.
+    are_single = len(about_first) == len(about_second) == 1
+    are_complete = shared <= first.covered and shared <= second.covered
+    if amount is None or other is None or amount.dimension != other.dimension or not (are_single and are_complete):
         return evidence(quotes, lead, why_unclaimed("comparison"))
-    sizes = one.value * one.size, other.value * other.size
-    if sizes[0] == sizes[1] or fit.denying:
+    value, other_value = amount.value * amount.size, other.value * other.size
+    if value == other_value or fit.denying:
         return evidence(quotes, lead, why_unclaimed("comparison"))
-    # The first thing, at place 0, wins if it has more and more is asked for, or less and less.
-    winner = asked.things[int((sizes[0] > sizes[1]) != asked.more)]
+    first_wins = (value > other_value) == asked.more
+    first_thing, second_thing = asked.things
+    winner = first_thing if first_wins else second_thing
     shown = "\n\n".join(quoted(n, plain(quote)) for n, quote in quotes)
     numbers = dict.fromkeys(n for n, _ in quotes)
     marks = "".join(f"[{n}]" for n in numbers)
     return Draft(f"{plain(winner)} {marks}\n\n{shown}", quotes, short=plain(winner))
 
 
-def _of_one(
+def _find_sentences_about_one(
     fit: SentenceFit, name: Collection[str], other: Collection[str], shared: frozenset[str]
 ) -> list[PlacedSentence]:
-    """Return the sentences about only one of two things that contain most of the question's other words."""
-    own, rival = frozenset(name), frozenset(other)
-    every = list(chain.from_iterable(fit.sentences.values()))
-    # A word of both, as in "north branch" and "south branch", tells neither of them from the other.
-    about = [item for item in every if own - rival <= item.covered and not (rival - own) & item.covered]
+    """Return the sentences about only one of two things that have the most of the question's other words.
 
-    def shared_words(item: PlacedSentence) -> tuple[int, int]:
+    Args:
+        fit: The sentences of the passages.
+        name: The index terms of the thing.
+        other: The index terms of the other thing.
+        shared: The index terms of the question's other words. A sentence must have one of them.
+    """
+    # A word of both, as in "north branch" and "south branch", distinguishes neither from the other.
+    own, rival = frozenset(name) - frozenset(other), frozenset(other) - frozenset(name)
+    sentences = chain.from_iterable(fit.sentences.values())
+    about = [item for item in sentences if own <= item.covered and rival.isdisjoint(item.covered)]
+
+    def count_shared(item: PlacedSentence) -> tuple[int, int]:
         """Return how many of the question's words a sentence has, with its heading and title, and alone."""
         return len(shared & item.covered), len(shared & item.terms)
 
-    most = max(map(shared_words, about), default=(0, 0))
-    return [item for item in about if most[0] and shared_words(item) == most]
+    most = max(map(count_shared, about), default=(0, 0))
+    most_with_heading, _ = most
+    return [item for item in about if count_shared(item) == most] if most_with_heading else []
 
 
-def _figure(text: str, question: str) -> Amount | None:
+def _find_single_amount(text: str, question: str) -> Amount | None:
     """Return the only amount of a sentence that the question does not name; None without one or with several."""
-    named = figures_of(question).amounts
-    left = [amount for amount in figures_of(text).amounts if not any(amount.agrees(known) for known in named)]
-    return left[0] if len(left) == 1 else None
+    asked = figures_of(question).amounts
+    others = [amount for amount in figures_of(text).amounts if not any(amount.agrees(known) for known in asked)]
+    return others[0] if len(others) == 1 else None

@@ -20,7 +20,7 @@ from preflight_rag.text.values import with_digits, years
 from preflight_rag.text.versions import are_versions, dated, names_version, supersedes, versions_lead
 from preflight_rag.text.words import STOP_WORDS, words
 
-ALIKE = 0.5
+LEAST_SHARED_WORDS = 0.5
 """Share of the words of two quotes that both have, from which on they are of one rule; a guess."""
 
 
@@ -39,7 +39,7 @@ def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, 
     quotes = list(draft.quotes)
     for (i, first), (j, second) in combinations(enumerate(quotes), 2):
         older, newer = sources.get(first[0]), sources.get(second[0])
-        if older is None or newer is None or not _is_same_rule(first[1], second[1]):
+        if older is None or newer is None or not _state_same_rule(first[1], second[1]):
             continue
         # Nothing says that "Price list 2025" replaces "Price table 2024": its row goes first, under the same line.
         if _is_row_of_later_list(older, newer, first[1]) and not years(question):
@@ -50,28 +50,28 @@ def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, 
             older, newer, first, second = newer, older, second, first
         if not supersedes(newer, older) or names_version(question, older) or first[1] == second[1]:
             continue
-        if i == 0 and _differ(second[1], first[1]) and answers_to(question, newer, second[1]):
+        if i == 0 and _have_different_figures(second[1], first[1]) and answers_to(question, newer, second[1]):
             return evidence([second, first], versions_lead(newer, second[1], first[1]), draft.unclaimed)
         quotes[i], quotes[j] = second, first
     return draft if quotes == list(draft.quotes) else evidence(quotes, lead, draft.unclaimed)
 
 
-def _differ(one: str, other: str) -> bool:
+def _have_different_figures(one: str, other: str) -> bool:
     """Return whether two quotes give different figures; the same rule may be worded anew."""
     # "Every ten minutes" and "every 10 minutes" are no difference.
     a, b = (re.findall(r"\d+(?:[.,:]\d+)*", with_digits(text)) for text in (one, other))
     return sorted(a) != sorted(b)
 
 
-def _is_same_rule(one: str, other: str) -> bool:
+def _state_same_rule(one: str, other: str) -> bool:
     """Return whether two quotes are rows of one name, or sentences that share most words."""
     if is_row(one) and is_row(other):
-        return _row_name(one) == _row_name(other)
+        return _row_label(one) == _row_label(other)
     a, b = (frozenset(words(text)) - STOP_WORDS for text in (one, other))
-    return bool(a and b) and len(a & b) >= ALIKE * len(a | b)
+    return bool(a and b) and len(a & b) >= LEAST_SHARED_WORDS * len(a | b)
 
 
-def _row_name(row: str) -> str:
+def _row_label(row: str) -> str:
     """Return what a row is of, without the name of its column."""
     first = row.partition(" | ")[0]
     return (first.rpartition(": ")[2] or first).casefold().strip()

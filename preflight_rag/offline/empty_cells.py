@@ -50,20 +50,22 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
     if asked is None:
         return None
     what, lines = frozenset(words(asked["what"] or "closed")), list(lines_of_tables(sources))
-    with_column = [line for line in lines if _cell(what, line) is not None]
+    with_column = [line for line in lines if _find_cell(what, line) is not None]
     # A row lacks the columns in which it has nothing, so it is known by the other rows of its table.
     of_tables = [line for line in lines if any(_are_of_one_table(line, other) for other in with_column)]
     rows = largest_table(of_tables)
-    column = next((cell.column for line in rows if (cell := _cell(what, line))), "")
+    column = next((cell.column for line in rows if (cell := _find_cell(what, line))), "")
     # "Who" may ask for any rows; "which employees" does not ask for rows of tickets.
     if not column or not (asked["anyone"] or are_called(frozenset(words(asked["group"])), rows, sources)):
         return None
-    without = [line for line in rows if (cell := _cell(what, line)) is None or _NOTHING.fullmatch(cell.text.strip())]
+    without = [
+        line for line in rows if (cell := _find_cell(what, line)) is None or _NOTHING.fullmatch(cell.text.strip())
+    ]
     shown = min(len(without), MOST_ROWS)
     return shown_rows(without, rows_without(column, shown=shown, found=len(without)), "rows")
 
 
-def _cell(what: frozenset[str], line: TableLine) -> Cell | None:
+def _find_cell(what: frozenset[str], line: TableLine) -> Cell | None:
     """Return the only cell of a row, except its first one, whose column's name contains some index terms; else None."""
     cells = [cell for cell in line.row.cells[1:] if what and what <= frozenset(words(cell.column))]
     return cells[0] if len(cells) == 1 else None

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 _BARE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
-# "1,25", "1.250,5" and "1.250.000" can only be written so; "1,250" may be either. `_POINT` is the reverse.
-_COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|0,\d+")
-_POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3}){2,}|0\.\d+")
+# "1,25", "1.250,5" and "1.250.000" can only be written so; "1,250" may be either. `_DECIMAL_POINT` is the reverse.
+_DECIMAL_COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|0,\d+")
+_DECIMAL_POINT = re.compile(r"(?:\d{1,3}(?:,\d{3})+|\d+)\.(?:\d{1,2}|\d{4,})|\d{1,3}(?:,\d{3}){2,}|0\.\d+")
 
 
 def has_decimal_comma(texts: Iterable[str]) -> bool | None:
@@ -24,8 +24,8 @@ def has_decimal_comma(texts: Iterable[str]) -> bool | None:
         texts: Cells of one table.
     """
     numbers = [number for text in texts for number in _NUMBER.findall(text)]
-    comma = any(_COMMA.fullmatch(number) for number in numbers)
-    point = any(_POINT.fullmatch(number) for number in numbers)
+    comma = any(_DECIMAL_COMMA.fullmatch(number) for number in numbers)
+    point = any(_DECIMAL_POINT.fullmatch(number) for number in numbers)
     return None if comma and point else comma
 
 

@@ -1,7 +1,7 @@
 """Statements that a later letter or notice changes: "the trip has to move to Thursday 3 December".
 
-People write that something has changed, not that a document replaces another. So what an earlier document states is
-not claimed, and stands below the later sentence, where that has a verb of change and the question's subject. Rules for
+People write that something has changed, not that one document replaces another. If a later sentence has a verb of
+change and the question's subject, the earlier statement is not claimed, and shown below the later sentence. By rule, in
 English; a wrong claim costs more than a missing one.
 """
 
@@ -16,13 +16,13 @@ from preflight_rag.text.letter_lines import QUOTED_PART
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
 
-LEAST_COVERED = 0.5
-"""Least share of the question's words in the later sentence and its document's title, for another subject than the
-earlier mail's; a guess."""
-LONGEST_LETTER = 8000
-"""Characters of letters and notices; articles and filings are longer, and speak of change without one. A guess."""
-LEAST_TITLE = 2
-"""Words of a title by which a later document can name it; a guess: one word is not specific."""
+LEAST_SHARED = 0.5
+"""Minimum share of the question's words in the later sentence and its document's title, if the two documents are not in
+one thread of mails; a guess."""
+MAX_LETTER_CHARACTERS = 8000
+"""Maximum length of letters and notices; longer articles and filings use verbs of change for other things. A guess."""
+LEAST_TITLE_WORDS = 2
+"""Minimum number of words of a title by which a later document can name it; a guess: one word is not specific."""
 _CHANGE = re.compile(
     r"\b(?:(?:has|have|had|is|are|was|were|will|must|been|be|to)\s(?:be\s)?mov(?:e|ed)\s(?:\w+\s)?(?:from|to|until|forward|back)"
     r"|postpon(?:e|ed|es)|reschedul(?:e|ed|es)|brought\sforward|put\s(?:back|off)|call(?:ed|ing)?\soff"
@@ -33,7 +33,7 @@ _CHANGE = re.compile(
     r"|(?:is|are|will)\snow\s(?:be\s)?(?:on|at|in|from|due|open|closed|held|costs?|starts?|begins?|ends?|takes?|meets?)|rather\sthan|with\simmediate\seffect)\b",
     re.I,
 )
-_KINDS = (
+_ASKED_KINDS = (
     (
         re.compile(r"\b(?:how much|costs?|price|pay|paid|fee|rent|charge)\b", re.I),
         re.compile(r"[£$€]\s?\d|\d\s?(?:[£€]|euros?|pounds?|dollars?|pence|cents?)\b", re.I),
@@ -44,8 +44,8 @@ _KINDS = (
     ),
     (re.compile(r"\bhow (?:many|long|old|far|often)\b", re.I), re.compile(r"\d")),
 )
-"""For a kind of question, what a sentence that changes its answer has."""
-_DATED = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\b", re.I)
+"""Pairs: what a question of a kind matches, and what a sentence that changes its answer must match."""
+_ASKS_DATE = re.compile(r"\b(?:when|(?:which|what) (?:day|date|month|week|weekday))\b", re.I)
 _HAS_DATE = re.compile(
     r"\b\d{1,2}(?::\d\d|/\d{1,2}\b|\.\d{1,2}\.|(?:st|nd|rd|th)\b)|\b(?:19|20)\d\d\b|\d ?[ap]\.?m\b"
     rf"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\b(?:{'|'.join(MONTH_NAMES)})\b",
@@ -53,80 +53,84 @@ _HAS_DATE = re.compile(
 )
 """A day, a year or a time: "3/5", "3.5.", "10:15", "8 am"; a price is none."""
 _MAIL_HEAD = re.compile(r"^(?:from|to|cc|date|sent|subject|reply-to): ", re.I)
-_REPLY = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
+_REPLY_PREFIXES = re.compile(r"^(?:(?:re|fwd?|aw|wg|sv|antw)\s?:\s{0,4}){1,6}", re.I)
 
 
 def find_later_change(question: str, source: Source, quote: str, sources: Sequence[Source]) -> tuple[int, str] | None:
-    """Return the sentence of a later document by which a statement no longer holds, with its passage's number.
+    """Return `(passage, sentence)` of the sentence of a later document that changes a statement; None without one.
 
     Args:
         question: The question that the statement answers.
         source: The passage of the statement.
         quote: The statement.
-        sources: All passages.
-
-    Returns:
-        The sentence; None if none is found.
+        sources: The passages in which the sentence is looked for.
     """
     asked = frozenset(words(question)) - STOP_WORDS
-    needed = [shown for asks, shown in (*_KINDS, (_DATED, _HAS_DATE)) if asks.search(question)]
-    for other in sources:
-        if not asked or not _is_later(other, source, quote):
+    values = [value for asks, value in (*_ASKED_KINDS, (_ASKS_DATE, _HAS_DATE)) if asks.search(question)]
+    for later in sources:
+        if not asked or not _is_later(later, source, quote):
             continue
-        title, in_thread = frozenset(words_by_token(other.title)), _is_in_thread(other, source)
-        for start, end in sentence_spans(other.text):
-            text = other.text[start:end]
+        is_same_mail = later.document_id == source.document_id
+        in_thread = _are_in_one_thread(later, source)
+        for start, end in sentence_spans(later.text):
+            sentence = later.text[start:end]
+            if sentence in quote or QUOTED_PART.match(sentence) or sentence.endswith("?"):
+                continue
+            terms = frozenset(words_by_token(sentence))
+            has_asked_word = not asked.isdisjoint(terms)
             # What a mail says itself is newer than what it quotes, whether or not it says that something has changed.
-            is_same = other.document_id == source.document_id
-            newer = bool(needed) and is_same
-            own = frozenset(words_by_token(text))
-            newer = newer and not asked.isdisjoint(own) and not _MAIL_HEAD.match(text)
-            if text in quote or QUOTED_PART.match(text) or text.endswith("?") or not (newer or _CHANGE.search(text)):
+            is_own_text = is_same_mail and bool(values) and has_asked_word and not _MAIL_HEAD.match(sentence)
+            if not is_own_text and not _CHANGE.search(sentence):
+                continue
+            if not is_same_mail and not in_thread and not _names_title(sentence, later, source):
                 continue
             # In one thread a change of what is asked for, such as the day, says more than shared words.
-            # Within one mail, where no day or price is asked for, a change of something else shares a word, too.
-            covered = len(asked & (own if is_same else own | title)) >= LEAST_COVERED * len(asked)
-            covered = covered or (in_thread and (bool(needed) or not is_same))
-            covered = covered and (in_thread or is_same or _names(text, other, source))
-            named = (in_thread and _DATED.search(question)) or not asked.isdisjoint(own)
-            if covered and named and all(shown.search(text) for shown in needed):
-                return other.n, " ".join(text.split())
+            # Within one mail, if no day or price is asked for, a change of something else shares a word, too.
+            is_on_subject = in_thread and (bool(values) or not is_same_mail)
+            if not is_on_subject:
+                placed = terms if is_same_mail else terms.union(words_by_token(later.title))
+                is_on_subject = len(asked & placed) >= LEAST_SHARED * len(asked)
+            may_lack_words = in_thread and _ASKS_DATE.search(question) is not None
+            if is_on_subject and (has_asked_word or may_lack_words) and all(value.search(sentence) for value in values):
+                return later.n, " ".join(sentence.split())
     return None
 
 
 def shares_word_with_question(question: str, change: str) -> bool:
-    """Return whether a sentence of change has a word of the question besides those that ask."""
+    """Return whether a sentence has a word of the question that is no stop word."""
     return not (frozenset(words(question)) - STOP_WORDS).isdisjoint(words_by_token(change))
 
 
 def _is_later(other: Source, source: Source, quote: str) -> bool:
     """Return whether a passage was written after a statement of another one.
 
-    That is so of a mail's own words against what it quotes, and of a document that is dated later.
+    It was if both are letters and its date is later, or if it is of the same mail and the statement is quoted there.
     """
     if other.document_id == source.document_id:
         return bool(QUOTED_PART.match(quote))
-    dated = bool(other.date and source.date and other.date > source.date)
-    return dated and all(each.start + len(each.text) <= LONGEST_LETTER for each in (other, source))
+    has_later_date = bool(other.date and source.date and other.date > source.date)
+    ends = [passage.start + len(passage.text) for passage in (other, source)]
+    return has_later_date and max(ends) <= MAX_LETTER_CHARACTERS
 
 
-def _is_in_thread(other: Source, source: Source) -> bool:
-    """Return whether two mails have one subject, of words, to which a reply may add some."""
-    first, later = _thread(source), _thread(other)
+def _are_in_one_thread(other: Source, source: Source) -> bool:
+    """Return whether two documents have the same title, or the later one is a reply that adds words to the title."""
+    earlier_title, later_title = _thread_title(source), _thread_title(other)
     # Documents that are called "18" and "187" are no thread.
-    if not any(word.isalpha() for word in words(first)):
+    if not any(word.isalpha() for word in words(earlier_title)):
         return False
     # "Choir of the prison" begins like "Choir" and replies to nothing.
-    return later == first or (later.startswith(f"{first} ") and _REPLY.match(other.title) is not None)
+    is_reply = _REPLY_PREFIXES.match(other.title) is not None
+    return later_title == earlier_title or (is_reply and later_title.startswith(f"{earlier_title} "))
 
 
-def _thread(source: Source) -> str:
-    """Return a mail's subject without what replies put before it; of another document, its title."""
-    return _REPLY.sub("", source.title).casefold().strip()
+def _thread_title(source: Source) -> str:
+    """Return a mail's subject in lower case without "Re:" and the like; of another document, its title."""
+    return _REPLY_PREFIXES.sub("", source.title).casefold().strip()
 
 
-def _names(sentence: str, later: Source, earlier: Source) -> bool:
-    """Return whether a sentence, or the title of its document, has the title of an earlier one word for word."""
-    title = _thread(earlier)
-    both = f"{later.title}\n{sentence}".casefold()
-    return len(words(title)) >= LEAST_TITLE and title in " ".join(both.split())
+def _names_title(sentence: str, later: Source, earlier: Source) -> bool:
+    """Return whether a sentence and its document's title contain the title of an earlier document word for word."""
+    title = _thread_title(earlier)
+    stated = f"{later.title}\n{sentence}".casefold()
+    return len(words(title)) >= LEAST_TITLE_WORDS and title in " ".join(stated.split())
