@@ -1,4 +1,4 @@
-"""Lines of minutes on who was there and who was not, which minutes say in words of their own.
+"""Lines of minutes on who attended a meeting and who did not.
 
 "Who was absent from the meeting in March?" is answered by "Apologies: Ann Bell, Tom Ray", which has none of its words.
 By rule, in English.
@@ -37,37 +37,41 @@ _MEETING = frozenset(words("meeting minutes session assembly committee board cou
 # Only with its capital: "Who may vote?" names no month.
 _MAY = re.compile(r"\bMay\b")
 OPENING_CHARACTERS = 300
-"""Characters of minutes in which their own day stands; a guess."""
+"""Number of characters at the beginning of minutes in which the day of the meeting is looked for; a guess."""
 MAX_LINES = 3
-"""Lines that are shown; a guess, as of other quotes."""
+"""Maximum number of lines that are shown; a guess."""
 
 
 def find_attendance_lines(question: str, sources: Sequence[Source]) -> list[tuple[int, str]]:
-    """Return `(passage, line)` of the lines on who was at a meeting, or was not, as a question asks; [] without one.
+    """Return `(passage, line)` of the lines that name who attended a meeting, or who did not, as a question asks.
 
-    Args:
-        question: The standalone question.
-        sources: The passages. If the question names a month or year, only those of that time count.
+    Empty if the question asks for neither or for no meeting. If it names a month, a year or a day, only minutes of that
+    time count.
     """
-    pattern = _ABSENT if _ASKS_ABSENT.search(question) else _PRESENT if _ASKS_PRESENT.search(question) else None
-    # "Who was absent from school?" asks for no minutes.
-    if pattern is None or _MEETING.isdisjoint(words(question)):
+    if _ASKS_ABSENT.search(question):
+        pattern = _ABSENT
+    elif _ASKS_PRESENT.search(question):
+        pattern = _PRESENT
+    else:
         return []
-    asked, days, found = _find_months_and_years(question), figures_of(question).dates, []
+    # "Who was absent from school?" asks for no minutes.
+    if _MEETING.isdisjoint(words(question)):
+        return []
+    asked_times, asked_days = _find_months_and_years(question), figures_of(question).dates
+    lines = []
     for source in sorted(sources, key=lambda source: source.n):
         # The day of the meeting stands in its title or above its text; further down stands that of the next one.
         opening = f"{source.title}\n{source.text[:OPENING_CHARACTERS]}"
-        own = figures_of(opening).dates
-        is_of_day = not days or any(dates_agree(day, each) for day in days for each in own)
-        if asked <= _find_months_and_years(opening) and is_of_day:
-            found += [(source.n, match[0].strip()) for match in pattern.finditer(source.text)]
-    return found[:MAX_LINES]
+        days = figures_of(opening).dates
+        is_of_day = not asked_days or any(dates_agree(asked_day, day) for asked_day in asked_days for day in days)
+        if is_of_day and asked_times <= _find_months_and_years(opening):
+            lines += [(source.n, match[0].strip()) for match in pattern.finditer(source.text)]
+    return lines[:MAX_LINES]
 
 
 def _find_months_and_years(text: str) -> frozenset[str]:
-    """Return the months and years that a text names, also in figures."""
-    months = frozenset(re.findall(r"[a-z]+", text.casefold())) & frozenset(MONTH_NAMES) - {"may"}
-    stated = [MONTH_NAMES[int(month) - 1] for _, month, _ in figures_of(text).dates if month]
-    return (
-        months | frozenset(stated) | frozenset(map(str, years(text))) | frozenset(["may"] if _MAY.search(text) else [])
-    )
+    """Return the months and years in a text, "march" also for "3 March" and "2024-03-01", years in four digits."""
+    in_words = frozenset(re.findall(r"[a-z]+", text.casefold())) & frozenset(MONTH_NAMES) - {"may"}
+    in_dates = [MONTH_NAMES[int(month) - 1] for _, month, _ in figures_of(text).dates if month]
+    may = ["may"] if _MAY.search(text) else []
+    return in_words.union(in_dates, map(str, years(text)), may)

@@ -1,7 +1,7 @@
 """Answers to "who wrote it?" that name the author of a part, or of another work.
 
-"This section was written by Ada Roth" does not say who wrote the handbook, and "Ada Roth wrote the original Hack" not
-who wrote the NetHack guidebook. By rule, in English; a wrong claim costs more than a missing one.
+"This section was written by Ada Roth" does not say who wrote the handbook, and "Ada Roth wrote the original Hack" does
+not say who wrote the NetHack guidebook. By rule, in English; a wrong claim costs more than a missing one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _PART = (
 )
 _OF_PART = re.compile(rf"\b(?:this|these|that|the following|the above|the) (?P<part>{_PART})s?\b", re.IGNORECASE)
 _PREPOSITION = r"(?:by|in|for|with|at|on|from|to|as|of|under|after|before|during|since|and|who|which|that|when|where)"
-# Behind the verb of "written by Jane Doe" and "Ann Lee founded it" no work is named.
+# Must not match "written by Jane Doe" and "Ann Lee founded it", which name no work behind the verb.
 _OBJECT = re.compile(
     rf"\b{_MADE} (?:(?:the|an?|his|her|its|their|this|that) )?(?!{_PREPOSITION}\b|it\b)(?P<work>[^.,;:()]{{1,80}}+)",
     re.IGNORECASE,
@@ -32,7 +32,7 @@ _SUBJECT = re.compile(
     rf"(?P<work>[^.,;:()]{{1,80}}?) (?:was|were|is|are|has been|have been) (?:\w+ ){{0,2}}{_MADE} by\b", re.IGNORECASE
 )
 _BEFORE_PARTICIPLE = re.compile(rf"(?P<work>(?:\b[^\W\d_][\w’'-]{{0,30}} ){{1,2}}){_MADE} by\b", re.IGNORECASE)
-"""A work with a participle behind it: "informative lists maintained by"; what stands in apposition is none."""
+"""A work before a participle: "informative lists maintained by"."""
 _IN_APPOSITION = re.compile(r", (?:[\w'’-]{1,30} ){0,2}$")
 _ANY_WORK = frozenset(
     words(
@@ -40,22 +40,30 @@ _ANY_WORK = frozenset(
         " program software work one whole version edition wrote written author"
     )
 )
-"""Words for a work that may be the one asked for, and those that say nothing of which it is."""
+"""Words that do not say which work is meant."""
 
 
 def is_of_another_work(question: str, sentence: str) -> bool:
-    """Return whether a question asks who made a work, and a sentence says it of a part or of another work."""
+    """Return whether a question asks who made a work, and a sentence says who made a part of it, or another work.
+
+    False if the sentence does not say which work it is about: "It was written by Jane Doe".
+    """
     asked = _WHO_MADE.search(last_question(question))
     if asked is None:
         return False
-    named = frozenset(words(asked["work"]))
+    asked_work = frozenset(words(asked["work"]))
     part = _OF_PART.search(sentence)
     # "Who wrote the section on fire?" asks for the author of a part.
-    if part and frozenset(words(part["part"])).isdisjoint(named):
+    if part and frozenset(words(part["part"])).isdisjoint(asked_work):
         return True
-    stated = _SUBJECT.search(sentence) or _BEFORE_PARTICIPLE.search(sentence) or _OBJECT.search(sentence)
-    if stated and stated.re is _BEFORE_PARTICIPLE and _IN_APPOSITION.search(sentence, 0, stated.start()):
+    match = _SUBJECT.search(sentence)
+    if match is None:
+        match = _BEFORE_PARTICIPLE.search(sentence)
+        # "The guide, a short text written by Jane Doe": the words before the participle describe the work again.
+        if match and _IN_APPOSITION.search(sentence, 0, match.start()):
+            return False
+    match = match or _OBJECT.search(sentence)
+    if match is None:
         return False
-    work = frozenset(words(_ASIDE.sub("", stated["work"]))) - STOP_WORDS - _ANY_WORK if stated else frozenset()
-    # "It was written by Jane Doe" may be about the work that is asked for.
-    return bool(work) and work.isdisjoint(named)
+    work = frozenset(words(_ASIDE.sub("", match["work"]))) - STOP_WORDS - _ANY_WORK
+    return bool(work) and work.isdisjoint(asked_work)

@@ -36,7 +36,7 @@ _TIMES = re.compile(
     r"|opens|closes|opening|period|term|session|aired|broadcast|shown|released|published)\b",
     re.IGNORECASE,
 )
-"""Words of a column whose cells are times, also where a cell alone does not look like one: "Week: 34"."""
+"""Words in the name of a column whose cells are times, even if a cell alone does not look so: "Week: 34"."""
 _PLACES = re.compile(
     r"\b(?:where|places?|locations?|venues?|sites?|cit(?:y|ies)|towns?|villages?|count(?:y|ies)|countr(?:y|ies)|states?"
     r"|regions?|areas?|address(?:es)?|streets?|halls?|rooms?|buildings?|floors?|grounds?|stadiums?|shel(?:f|ves)|store[sd]?"
@@ -50,9 +50,9 @@ _PLACES = re.compile(
 
 
 def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, labels: str) -> bool:
-    """Return whether a cell may be the answer by its type.
+    """Return whether a cell may be the answer by its type: the requested amount, time, place or name.
 
-    A cell without a value can be, too: no other cell is the right one then.
+    A cell without a value may be, too: the answer is then that there is none.
 
     Args:
         question: The question.
@@ -64,7 +64,7 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
     if has_no_value(cell):
         return True
     has_digits = any(map(str.isdigit, cell))
-    # The venue of a monthly meeting is a name, which is for no month.
+    # The venue of a monthly meeting is a name and has no rate.
     if (has_digits or kind == "number") and is_of_other_rate(question, labels, cell, must_name=True):
         return False
     if asks_price(question) and not is_price(cell, labels):
@@ -73,7 +73,9 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
         # "2019" below "Since" is not who keeps the silver arrow.
         if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):
             return False
-        return not _WHERE.match(question) or not column or bool(_PLACES.search(column) or _IN_PLACE.search(cell))
+        if not _WHERE.match(question) or not column:
+            return True
+        return bool(_PLACES.search(column) or _IN_PLACE.search(cell))
     if not has_digits or _OF_WHAT.match(question):
         return False
     if _WHEN.match(question):

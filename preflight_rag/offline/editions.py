@@ -1,7 +1,7 @@
-"""Quotes of several editions of one document: the newest edition's stand first, and the line above says so.
+"""Quotes of several editions of one document: those of the newest edition go first, and the line above says so.
 
-Rows of a table and sentences in other words differ in more than the sentence fit compares ("every ten minutes", "every
-five minutes, with the pressure"), and the older edition's dose would stand first without a word.
+Rows of tables and reworded sentences differ too much for the sentence fit to compare them ("every ten minutes", "every
+five minutes, with the pressure"), so the older edition's rule could stand first without a warning.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from preflight_rag.text.versions import are_versions, dated, names_version, supe
 from preflight_rag.text.words import STOP_WORDS, words
 
 LEAST_SHARED_WORDS = 0.5
-"""Share of the words of two quotes that both have, from which on they are of one rule; a guess."""
+"""Minimum share of the words of two quotes that both have for the quotes to state the same rule; a guess."""
 
 
 def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, Source]) -> Draft:
-    """Return unclaimed quotes with those of a replaced edition behind the same rule's of the edition that replaces it.
+    """Return an unclaimed draft, its quotes of replaced editions behind those of the same rule in newer editions.
 
-    Two such quotes that answer the question with different figures stand alone under the line that documents give
-    different answers. Nothing changes for a question that names the older edition.
+    If the first quote and its newer version answer the question with different figures, these two alone are shown,
+    under the line that documents give different answers. The draft is returned unchanged if it claims an answer, if the
+    question names the older edition or its year, or if the line above the quotes says more than that they are near.
     """
     shown = [(sources[n], quote) for n, quote in draft.quotes if n in sources]
     if draft.claims or not draft.found or is_of_other_years(question, shown):
@@ -38,33 +39,34 @@ def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, 
         return draft
     quotes = list(draft.quotes)
     for (i, first), (j, second) in combinations(enumerate(quotes), 2):
-        older, newer = sources.get(first[0]), sources.get(second[0])
-        if older is None or newer is None or not _state_same_rule(first[1], second[1]):
+        source, other_source = sources.get(first[0]), sources.get(second[0])
+        if source is None or other_source is None or not _state_same_rule(first[1], second[1]):
             continue
         # Nothing says that "Price list 2025" replaces "Price table 2024": its row goes first, under the same line.
-        if _is_row_of_later_list(older, newer, first[1]) and not years(question):
+        if _has_later_list(source, other_source, first[1]) and not years(question):
             quotes[i], quotes[j] = second, first
             continue
-        # So far both are called after the order in which they are shown.
-        if supersedes(older, newer):
-            older, newer, first, second = newer, older, second, first
-        if not supersedes(newer, older) or names_version(question, older) or first[1] == second[1]:
+        if supersedes(source, other_source):
+            newer, new, older, old = source, first, other_source, second
+        else:
+            newer, new, older, old = other_source, second, source, first
+        (_, new_text), (_, old_text) = new, old
+        if not supersedes(newer, older) or names_version(question, older) or new_text == old_text:
             continue
-        if i == 0 and _have_different_figures(second[1], first[1]) and answers_to(question, newer, second[1]):
-            return evidence([second, first], versions_lead(newer, second[1], first[1]), draft.unclaimed)
-        quotes[i], quotes[j] = second, first
+        if i == 0 and _have_different_figures(new_text, old_text) and answers_to(question, newer, new_text):
+            return evidence([new, old], versions_lead(newer, new_text, old_text), draft.unclaimed)
+        quotes[i], quotes[j] = new, old
     return draft if quotes == list(draft.quotes) else evidence(quotes, lead, draft.unclaimed)
 
 
 def _have_different_figures(one: str, other: str) -> bool:
-    """Return whether two quotes give different figures; the same rule may be worded anew."""
-    # "Every ten minutes" and "every 10 minutes" are no difference.
+    """Return whether two quotes have different figures; "ten" and "10" are the same figure."""
     a, b = (re.findall(r"\d+(?:[.,:]\d+)*", with_digits(text)) for text in (one, other))
     return sorted(a) != sorted(b)
 
 
 def _state_same_rule(one: str, other: str) -> bool:
-    """Return whether two quotes are rows of one name, or sentences that share most words."""
+    """Return whether two quotes are rows with the same label, or texts that share at least half of their words."""
     if is_row(one) and is_row(other):
         return _row_label(one) == _row_label(other)
     a, b = (frozenset(words(text)) - STOP_WORDS for text in (one, other))
@@ -72,12 +74,12 @@ def _state_same_rule(one: str, other: str) -> bool:
 
 
 def _row_label(row: str) -> str:
-    """Return what a row is of, without the name of its column."""
-    first = row.partition(" | ")[0]
-    return (first.rpartition(": ")[2] or first).casefold().strip()
+    """Return the text of a row's first cell in lower case, without the name of its column."""
+    first_cell, _, _ = row.partition(" | ")
+    return (first_cell.rpartition(": ")[2] or first_cell).casefold().strip()
 
 
-def _is_row_of_later_list(older: Source, newer: Source, row: str) -> bool:
-    """Return whether a row is of a dated list, and the other document is dated later, though not by the same title."""
-    was, now = dated(older)[:4], dated(newer)[:4]
-    return is_row(row) and not are_versions(older, newer) and bool(was) and was < now
+def _has_later_list(source: Source, other: Source, row: str) -> bool:
+    """Return whether a row's document has a year, and the other document a later one but not the same title."""
+    year, other_year = dated(source)[:4], dated(other)[:4]
+    return is_row(row) and not are_versions(source, other) and bool(year) and year < other_year

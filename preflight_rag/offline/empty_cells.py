@@ -1,7 +1,7 @@
 """Rows of a table without anything in a column: "Which tickets have no owner?", "Which articles are out of stock?".
 
-What a row says of the column is that nothing, or none, is there; sentences and vectors see little of that. A part of
-the table may stand in a passage that was not found, so the rows are shown and nothing is claimed. By rule, in English.
+Such a row lacks the column, or has a word such as "none" in it. A part of the table may stand in a passage that was not
+found, so the rows are shown and nothing is claimed. By rule, in English.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _ASKED_OPEN = re.compile(
     rf"(?:{_WHO}) (?:is|are|was|were) (?:still |currently |now )?(?:open|un(?P<what>[a-z]{{3,20}}))(?: yet| still)?",
     re.IGNORECASE,
 )
-"""Asks for what is not closed, or by a word such as "unpaid" for what is not paid."""
+"""A question for what is open, that is not closed, or for what is "unpaid", that is not paid."""
 _NOTHING = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigned|known|available)|unassigned)\.?", re.I)
-"""A cell that says that there is nothing."""
+"""The text of a cell without a value: "-", "none", "not assigned"."""
 
 
 def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
@@ -51,9 +51,8 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
         return None
     what, lines = frozenset(words(asked["what"] or "closed")), list(lines_of_tables(sources))
     with_column = [line for line in lines if _find_cell(what, line) is not None]
-    # A row lacks the columns in which it has nothing, so it is known by the other rows of its table.
-    of_tables = [line for line in lines if any(_are_of_one_table(line, other) for other in with_column)]
-    rows = largest_table(of_tables)
+    # A row lacks the columns in which it has nothing, so other rows of its table show that it belongs there.
+    rows = largest_table([line for line in lines if any(_are_of_one_table(line, other) for other in with_column)])
     column = next((cell.column for line in rows if (cell := _find_cell(what, line))), "")
     # "Who" may ask for any rows; "which employees" does not ask for rows of tickets.
     if not column or not (asked["anyone"] or are_called(frozenset(words(asked["group"])), rows, sources)):
@@ -66,13 +65,13 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
 
 
 def _find_cell(what: frozenset[str], line: TableLine) -> Cell | None:
-    """Return the only cell of a row, except its first one, whose column's name contains some index terms; else None."""
+    """Return the only cell behind a row's first one whose column's name has all given index terms; else None."""
     cells = [cell for cell in line.row.cells[1:] if what and what <= frozenset(words(cell.column))]
     return cells[0] if len(cells) == 1 else None
 
 
 def _are_of_one_table(line: TableLine, other: TableLine) -> bool:
     """Return whether two rows have the same document, caption and first columns."""
-    mine, theirs = line.row.cells[0].column, other.row.cells[0].column
-    same = line.source.document_id == other.source.document_id and line.row.caption == other.row.caption
-    return same and bool(mine) and mine == theirs
+    column, other_column = line.row.cells[0].column, other.row.cells[0].column
+    is_same_place = line.source.document_id == other.source.document_id and line.row.caption == other.row.caption
+    return is_same_place and bool(column) and column == other_column
