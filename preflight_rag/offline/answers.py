@@ -196,7 +196,7 @@ class JudgedAnswers:
         self._features = [answer_features(question, group, self.groups, read, terms) for group in self.groups]
 
     def claims(self) -> list[ClaimableAnswer]:
-        """The answers that are likely enough to be claimed and that no rule forbids to claim, likeliest first."""
+        """Return the answers that are likely enough to be claimed and not forbidden by any rule, likeliest first."""
         candidates = [i for i in self.claimable() if self._model.may_claim(self._features[i])]
         self._add_support(candidates)
         claims = []
@@ -207,7 +207,7 @@ class JudgedAnswers:
         return sorted(claims, key=lambda claim: -claim.confidence)
 
     def _keep_agreeing_passages(self, group: AnswerGroup) -> AnswerGroup:
-        """Return a group without the passages whose sentences give the same answer to another question.
+        """Return a group without the answers whose sentences lack question words that the first answer's sentence has.
 
         "The minimum period is two weeks" does not agree with "two weeks" in a sentence on trusted organisations.
         """

@@ -13,9 +13,11 @@ from preflight_rag.text.quotes import quote_around
 from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words
 
-_WHO = re.compile(r"^\W*(?:(?:and|so|but|then) )?who(?:['’]s| (?:is|was|are|were)) ", re.IGNORECASE)
+_ASKS_WHO = re.compile(r"^\W*(?:(?:and|so|but|then) )?who(?:['’]s| (?:is|was|are|were)) ", re.IGNORECASE)
 """The beginning of a question for a person: "And who was the head gardener in 2019?"."""
-_ASIDE = re.compile(r"\b(?:of|for|at|in|on|from|to|by|since|until|before|after|during|when)\b|[,;(]", re.IGNORECASE)
+_END_OF_ROLE = re.compile(
+    r"\b(?:of|for|at|in|on|from|to|by|since|until|before|after|during|when)\b|[,;(]", re.IGNORECASE
+)
 """A word or mark at which the role in a question ends."""
 _TIME_WORDS = frozenset(words("current currently now present new former previous then"))
 _ORGANISATIONS = frozenset(
@@ -29,8 +31,8 @@ _NAME = (
     r"(?:(?:Mr|Mrs|Ms|Dr|Prof|Sir|Dame)\.? )?[A-ZÀ-Þ][\w'’-]{0,30}"
     r"(?: (?:(?:van|von|de|la|da) )?[A-ZÀ-Þ][\w'’.-]{0,30}){1,3}"
 )
-_BEHIND = re.compile(rf"(?: (?:is|was|are|were)|:) (?P<name>{_NAME})(?=\.?\s*$|[,;:(]| \(| and\b)")
-_BEFORE = re.compile(rf"(?:^|[,;:] )(?P<name>{_NAME}) (?:is|was) (?:(?:the|our|its|a|an) )?$")
+_NAME_BEHIND_VERB = re.compile(rf"(?: (?:is|was|are|were)|:) (?P<name>{_NAME})(?=\.?\s*$|[,;:(]| \(| and\b)")
+_NAME_BEFORE_VERB = re.compile(rf"(?:^|[,;:] )(?P<name>{_NAME}) (?:is|was) (?:(?:the|our|its|a|an) )?$")
 _ARTICLE = re.compile(r"^(?:the|our|its|their|a|an) ", re.IGNORECASE)
 
 
@@ -59,9 +61,9 @@ def replace_role_with_holder(question: str, answer: PassageAnswer) -> PassageAns
     text, span = answer.source.text, answer.span
     first, last = quote_around(text, span.start, span.end)
     # "The organist is Ola Lind", or the other way round: "Ola Lind is the organist".
-    offset, name = span.end, _BEHIND.match(text[span.end : last])
+    offset, name = span.end, _NAME_BEHIND_VERB.match(text[span.end : last])
     if name is None:
-        offset, name = first, _BEFORE.search(text[first : span.start])
+        offset, name = first, _NAME_BEFORE_VERB.search(text[first : span.start])
     if name is None:
         return answer
     start = offset + name.start("name")
@@ -74,12 +76,12 @@ def _find_asked_role(question: str) -> frozenset[str]:
     # "Who is the head gardener, Lind or Vale?" offers the answers, so that none of them repeats the role.
     if " or " in question:
         return frozenset()
-    matches = [_WHO.match(part) for part in question.strip(" ?").split("?")]
+    matches = [_ASKS_WHO.match(part) for part in question.strip(" ?").split("?")]
     if matches[-1] is None:
         return frozenset()
     # "Who is the beekeeper? And who was it in 2019?": the last question leaves the role to the one before.
     for match in filter(None, reversed(matches)):
-        role = _ASIDE.split(match.string[match.end() :])[0]
+        role = _END_OF_ROLE.split(match.string[match.end() :])[0]
         if terms := _role_terms(role):
             return terms
     return frozenset()
@@ -106,8 +108,8 @@ def _asks_about_named_person(question: str, answer: PassageAnswer) -> bool:
     "The Head Gardener is Ola Lind" does not answer "Who is Ola Lind's deputy?".
     """
     _, last = quote_around(answer.source.text, answer.span.start, answer.span.end)
-    named = _BEHIND.match(answer.source.text[answer.span.end : last])
-    if named is None or not _WHO.match(question):
+    named = _NAME_BEHIND_VERB.match(answer.source.text[answer.span.end : last])
+    if named is None or not _ASKS_WHO.match(question):
         return False
     name = named["name"].rstrip(".")
     return any(f"{name}{apostrophe}s" in question for apostrophe in "'’")
@@ -120,7 +122,7 @@ def _is_past_holder_or_owner(question: str, answer: PassageAnswer) -> bool:
     """
     text, span = answer.source.text, answer.span
     first, last = quote_around(text, span.start, span.end)
-    if not _WHO.match(question):
+    if not _ASKS_WHO.match(question):
         return False
     if re.match(r"['’]s ", text[span.end : last]):
         return True
@@ -135,4 +137,4 @@ def _is_subject_of_sentence(answer: PassageAnswer) -> bool:
     text, span = answer.source.text, answer.span
     first, last = quote_around(text, span.start, span.end)
     has_article = _ARTICLE.match(span.text) or _ARTICLE.fullmatch(text[first : span.start])
-    return bool(has_article) and _BEHIND.match(text[span.end : last]) is not None
+    return bool(has_article) and _NAME_BEHIND_VERB.match(text[span.end : last]) is not None

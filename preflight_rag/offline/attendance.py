@@ -26,16 +26,18 @@ _ASKS_PRESENT = re.compile(
 # The names end at a full stop: minutes often have "Present: …. Apologies: …." in one line.
 _NAMES = r"(?: for absence| were received)?\s?:[^\n]{3,300}?(?=\.(?:\s|\Z)|\n|\Z)"
 _BEGINS = r"(?:^\W{0,9}|(?<=[.;] ))"
-_ABSENT = re.compile(
+_ABSENT_LINE = re.compile(
     rf"{_BEGINS}(?:apologies|absent|excused|regrets|not present|unable to attend){_NAMES}",
     re.IGNORECASE | re.MULTILINE,
 )
-_PRESENT = re.compile(
+_PRESENT_LINE = re.compile(
     rf"{_BEGINS}(?:present|in attendance|attendees|attending|participants){_NAMES}", re.IGNORECASE | re.MULTILINE
 )
-_MEETING = frozenset(words("meeting minutes session assembly committee board council trustees agm conference call"))
+_MEETING_WORDS = frozenset(
+    words("meeting minutes session assembly committee board council trustees agm conference call")
+)
 # Only with its capital: "Who may vote?" names no month.
-_MAY = re.compile(r"\bMay\b")
+_MONTH_MAY = re.compile(r"\bMay\b")
 OPENING_CHARACTERS = 300
 """Number of characters at the beginning of minutes in which the day of the meeting is looked for; a guess."""
 MAX_LINES = 3
@@ -49,13 +51,13 @@ def find_attendance_lines(question: str, sources: Sequence[Source]) -> list[tupl
     time count.
     """
     if _ASKS_ABSENT.search(question):
-        pattern = _ABSENT
+        pattern = _ABSENT_LINE
     elif _ASKS_PRESENT.search(question):
-        pattern = _PRESENT
+        pattern = _PRESENT_LINE
     else:
         return []
     # "Who was absent from school?" asks for no minutes.
-    if _MEETING.isdisjoint(words(question)):
+    if _MEETING_WORDS.isdisjoint(words(question)):
         return []
     asked_times, asked_days = _find_months_and_years(question), figures_of(question).dates
     lines = []
@@ -73,5 +75,5 @@ def _find_months_and_years(text: str) -> frozenset[str]:
     """Return the months and years in a text, "march" also for "3 March" and "2024-03-01", years in four digits."""
     in_words = frozenset(re.findall(r"[a-z]+", text.casefold())) & frozenset(MONTH_NAMES) - {"may"}
     in_dates = [MONTH_NAMES[int(month) - 1] for _, month, _ in figures_of(text).dates if month]
-    may = ["may"] if _MAY.search(text) else []
+    may = ["may"] if _MONTH_MAY.search(text) else []
     return in_words.union(in_dates, map(str, years(text)), may)

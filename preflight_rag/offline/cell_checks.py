@@ -30,7 +30,7 @@ _PART_OF_YEAR = re.compile(
     r"|quarters?|[qh][1-4]|[1-4][qh])(?![a-z])",
     re.IGNORECASE,
 )
-_PERIOD = frozenset(
+_PERIOD_WORDS = frozenset(
     words(
         "fiscal financial year years annual annually quarter first second third fourth months weeks twelve three six"
         " nine ended ending end date period total number unaudited audited consolidated company"
@@ -51,7 +51,7 @@ _QUALIFIERS = re.compile(
 )
 """Words that change which figure is meant: "Income before income taxes" is not "income taxes", "% growth - EBIT" is not
 "EBIT"."""
-_PERCENT = re.compile(r"(?<![(\[\d])(?<!\d )%")
+_RATIO_SIGN = re.compile(r"(?<![(\[\d])(?<!\d )%")
 """Matches the sign of a ratio, "EBIT / sales%"; not a column's unit, "mortality (%)", and not a figure, "95% CI"."""
 _ASKS_SHARE = re.compile(
     r"%|\b(?:percent\w*|proportion|share|margin|ratio|rate|growth|change|grow\w*)\b", re.IGNORECASE
@@ -59,16 +59,16 @@ _ASKS_SHARE = re.compile(
 _NEW_YEAR = re.compile(r"\b(?:january|february|jan|feb)\b", re.IGNORECASE)
 """Months in which a fiscal year may end that lies mostly in the previous year; it may be called by either number."""
 _MONTHS = frozenset(words("january february march april may june july august september october november december"))
-_PEOPLE = frozenset(
+_PEOPLE_WORDS = frozenset(
     words("patients participants subjects women men people persons children individuals adults volunteers cases")
 )
 """Words for people whom a question counts; a table's columns rarely have them, as all its figures are of patients."""
-_GENERAL = frozenset(words("group groups arm arms content level levels"))
+_GENERAL_WORDS = frozenset(words("group groups arm arms content level levels"))
 """General words for a figure or its column, which a question may use and a table may omit."""
 _IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 STATISTIC = frozenset(words("mean median sd se sem iqr ci range number total value count standard deviation"))
 """Words for how a row's figures were computed, which a question for the row need not have."""
-_NOT_NAMING = _PERIOD | _MONTHS | _UNITS | _LEGAL_FORMS | STATISTIC
+_NOT_NAMING = _PERIOD_WORDS | _MONTHS | _UNITS | _LEGAL_FORMS | STATISTIC
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def asked_names(question: str) -> tuple[AskedName, ...]:
     """Return the names in a question, except years and quarters."""
     spellings = [" ".join(name) for name in surface_names(_FISCAL_YEAR.sub("", question))]
     names = [AskedName(frozenset(words(name)), _letters_and_digits(name)) for name in spellings]
-    return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD)
+    return tuple(name for name in names if not _QUARTER.fullmatch(name.letters) and name.terms - _PERIOD_WORDS)
 
 
 def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> QuestionWording:
@@ -163,7 +163,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
     question = _FISCAL_YEAR.sub("", question)
     name_terms = frozenset[str]().union(*(name.terms for name in names))
     period_terms = frozenset(term for term in terms if YEAR.fullmatch(term) or _PERIOD_TERM.fullmatch(term))
-    optional = _PERIOD | _GENERAL | _UNITS | (_PEOPLE & frozenset(counted))
+    optional = _PERIOD_WORDS | _GENERAL_WORDS | _UNITS | (_PEOPLE_WORDS & frozenset(counted))
     return QuestionWording(
         names=names,
         years=frozenset(YEAR.findall(question)),
@@ -239,7 +239,7 @@ def _has_few_other_words(text: str, label: frozenset[str], asked: QuestionWordin
 
 def _find_qualifiers(text: str) -> frozenset[str]:
     """Return the words of a text that change which figure is meant, such as "before", and the "%" of a ratio."""
-    return frozenset(map(str.lower, [*_QUALIFIERS.findall(text), *_PERCENT.findall(text)]))
+    return frozenset(map(str.lower, [*_QUALIFIERS.findall(text), *_RATIO_SIGN.findall(text)]))
 
 
 def _find_quarters(text: str) -> frozenset[str]:

@@ -13,31 +13,31 @@ from preflight_rag.text.money import asks_money, asks_price, is_price, may_be_mo
 from preflight_rag.text.tables import has_no_value
 from preflight_rag.text.values import DATE, Kind
 
-_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
-_WHEN = re.compile(r"^\W*(?:(?:since|until|till|by|from) )?when\b", re.IGNORECASE)
-_WHERE = re.compile(r"^\W*(?:(?:from|to) )?where\b", re.IGNORECASE)
-_OF_WHAT = re.compile(
+_ASKS_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.IGNORECASE)
+_ASKS_WHEN = re.compile(r"^\W*(?:(?:since|until|till|by|from) )?when\b", re.IGNORECASE)
+_ASKS_WHERE = re.compile(r"^\W*(?:(?:from|to) )?where\b", re.IGNORECASE)
+_ASKS_OF_WHAT = re.compile(
     r"\W*(?:against|for|about|with|from|of|on|to) wh(?:at|om|ich) (?:is|are|was|were|do|does|did|can|may|has|have)\b",
     re.IGNORECASE,
 )
 """A question whose answer is no figure: "Against what are rabbits vaccinated?", unlike "For what price is it sold?"."""
-_TIME = re.compile(
+_TIME_IN_CELL = re.compile(
     r"\d{4}-\d\d|\b(?:[01]?\d|2[0-4])\s?[-–—]\s?(?:[01]?\d|2[0-4])\b|\b\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?\b"
     r"|\b\d{1,2}(?:[:.]\d\d| ?(?:am|pm|a\.m\.|p\.m\.|o['’]clock))|\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)[a-z]*\b"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\b",
     re.IGNORECASE,
 )
 """A day, a time of day or a range of hours, "17–19"."""
-_IN_PLACE = re.compile(r"\b(?:in|at|on|near) [A-Z]")
+_PLACE_IN_CELL = re.compile(r"\b(?:in|at|on|near) [A-Z]")
 """A place within a cell: "4 April 1975 in Oslo"."""
-_TIMES = re.compile(
+_TIME_COLUMN = re.compile(
     r"\b(?:when|dates?|days?|weeks?|months?|years?|quarters?|seasons?|times?|hours?|evenings?|mornings?|since|until|from"
     r"|founded|established|born|died|birth|death|began|begins?|starts?|started|ends?|ended|due|deadline|opened|closed"
     r"|opens|closes|opening|period|term|session|aired|broadcast|shown|released|published)\b",
     re.IGNORECASE,
 )
 """Words in the name of a column whose cells are times, even if a cell alone does not look so: "Week: 34"."""
-_PLACES = re.compile(
+_PLACE_COLUMN = re.compile(
     r"\b(?:where|places?|locations?|venues?|sites?|cit(?:y|ies)|towns?|villages?|count(?:y|ies)|countr(?:y|ies)|states?"
     r"|regions?|areas?|address(?:es)?|streets?|halls?|rooms?|buildings?|floors?|grounds?|stadiums?|shel(?:f|ves)|store[sd]?"
     r"|storage|cupboards?|drawers?|box(?:es)?|offices?|branch(?:es)?|department|wards?|hospitals?|clinics?|cent(?:er|re)s?"
@@ -71,13 +71,13 @@ def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, label
         return False
     if kind == "name":
         # "2019" below "Since" is not who keeps the silver arrow.
-        if has_digits and (_OF_WHAT.match(question) or _WHO.search(question)):
+        if has_digits and (_ASKS_OF_WHAT.match(question) or _ASKS_WHO.search(question)):
             return False
-        if not _WHERE.match(question) or not column:
+        if not _ASKS_WHERE.match(question) or not column:
             return True
-        return bool(_PLACES.search(column) or _IN_PLACE.search(cell))
-    if not has_digits or _OF_WHAT.match(question):
+        return bool(_PLACE_COLUMN.search(column) or _PLACE_IN_CELL.search(cell))
+    if not has_digits or _ASKS_OF_WHAT.match(question):
         return False
-    if _WHEN.match(question):
-        return bool(DATE.search(cell) or _TIME.search(cell) or _TIMES.search(column))
+    if _ASKS_WHEN.match(question):
+        return bool(DATE.search(cell) or _TIME_IN_CELL.search(cell) or _TIME_COLUMN.search(column))
     return not asks_money(question) or may_be_money(cell, labels)

@@ -21,7 +21,7 @@ MIN_CLASS_COLUMNS = 2
 """Minimum number of a row's columns that are named by size classes."""
 LEAST_LABEL_SHARE = 0.5
 """Minimum share of the words of a row's label that the question has, for the row to be shown; a guess."""
-_ASKS = re.compile(
+_ASKS_FIGURE = re.compile(
     r"\b(?:how (?:much|many)|costs?|prices?|charged?|fees?|pay|rates?|amount|what(?:['’]s| is| are) (?:the|our))\b",
     re.IGNORECASE,
 )
@@ -67,7 +67,7 @@ def answer_from_size_classes(question: str, sources: Sequence[Source], lead: str
     or if the question has a word that the table lacks or that may ask for another figure: "How much more …".
     """
     sizes = asked_sizes(question)
-    if len(sizes) != 1 or not _ASKS.search(question):
+    if len(sizes) != 1 or not _ASKS_FIGURE.search(question):
         return None
     ((size, written),) = sizes
     asked = frozenset(words(question.replace(written, " "))) - STOP_WORDS - _ASKING_WORDS

@@ -78,7 +78,7 @@ _SUPERLATIVE = re.compile(
     re.IGNORECASE,
 )
 """Words that ask for the most or the least of something, which a document that answers need not have."""
-_PHRASE = re.compile(
+_PHRASE_WITHOUT_TOPIC = re.compile(
     r"\b(?:at (?:the|this|that) (?:moment|minute|time|latest|earliest|least|most)|at (?:present|once|all|last|times)"
     r"|(?:for|in) the (?:moment|meantime|meanwhile|end|future|past)|in (?:general|total|advance|future|practice"
     r"|principle|detail|short|all|time)|on (?:average|time|request|demand)|by (?:default|now|chance|mistake|accident)"
@@ -87,21 +87,21 @@ _PHRASE = re.compile(
 )
 """Phrases that say when or how and have no topic: "How much rent do we pay at the moment?"."""
 _TABLE_LIKE = re.compile(r"[|\t]| {3,}")
-_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
-_CLAUSE = re.compile(r"\b(?:is|are|was|were|has|have|had|been|will)\b")
+_ASKS_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
+_VERB = re.compile(r"\b(?:is|are|was|were|has|have|had|been|will)\b")
 """A verb, which no name has: "Acme Inc., has been appointed chair"."""
-_WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
-_GIVEN = re.compile(
+_ASKS_WHERE = re.compile(r"\b(?:where|(?:which|what) (?:city|country|town|state|place|hospital|university))\b", re.I)
+_LIMIT_IN_QUESTION = re.compile(
     r"\b(?:from|since|until|till|after|before|as of|starting)(?: in)? (january|february|march|april|may|june|july"
     r"|august|september|october|november|december|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b",
     re.IGNORECASE,
 )
 """A limit in a question: "from July"."""
-_CLOCK = re.compile(r"\d[:.]\d\d|\d ?[ap]\.?m\b|o['’]clock", re.IGNORECASE)
+_TIME_OF_DAY = re.compile(r"\d[:.]\d\d|\d ?[ap]\.?m\b|o['’]clock", re.IGNORECASE)
 _OFFERS_OPTIONS = re.compile(r"\w,? or \w", re.I)
-_AGE = re.compile(r"\bhow old\b", re.I)
-_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
-_UNITS_ASKED = re.compile(
+_ASKS_AGE = re.compile(r"\bhow old\b", re.I)
+_ASKS_HOW_MANY = re.compile(r"\bhow many (\w+)", re.I)
+_ASKS_FIGURE_WITH_UNIT = re.compile(
     r"\b(?:dose|dosage|how (?:long|old|tall|far|fast|high|deep|heavy|much)|percentage|rate)\b", re.I
 )
 
@@ -198,7 +198,7 @@ def find_unmentioned_topics(question: str, library: HasVocabulary | None, terms:
         return []
     topics = topics_of(question)
     candidates = []
-    for form in _WORD.findall(_PHRASE.sub(" ", question)):
+    for form in _WORD.findall(_PHRASE_WITHOUT_TOPIC.sub(" ", question)):
         is_general = form.lower() in QUESTION_WORDS | _GENERAL_NOUNS or _SUPERLATIVE.fullmatch(form)
         is_topic = form in topics or terms.names.intersection(words(form.lower()))
         if len(form) >= LEAST_LETTERS and is_topic and not is_general:
@@ -212,7 +212,7 @@ def topics_of(question: str) -> set[str]:
 
     Any other word may be a verb of the question's phrasing.
     """
-    return {match["topic"] or match["defined"] for match in _TOPIC.finditer(_PHRASE.sub(" ", question))}
+    return {match["topic"] or match["defined"] for match in _TOPIC.finditer(_PHRASE_WITHOUT_TOPIC.sub(" ", question))}
 
 
 def answer_features(
@@ -323,21 +323,21 @@ def type_features(question: str, answer: str) -> dict[str, float]:
     return {
         "asks_date": float(kind == "date"),
         "asks_number": float(kind == "number"),
-        "asks_person": float(bool(_WHO.search(question))),
-        "asks_place": float(bool(_WHERE.search(question))),
+        "asks_person": float(bool(_ASKS_WHO.search(question))),
+        "asks_place": float(bool(_ASKS_WHERE.search(question))),
         "wrong_type": float(
             (kind == "date" and not figures.dates)
             or (kind == "number" and not (figures.amounts or figures.dates))
-            or (bool(_WHO.search(question)) and (not capitals or bool(_CLAUSE.search(answer))))
+            or (bool(_ASKS_WHO.search(question)) and (not capitals or bool(_VERB.search(answer))))
             or _counts_another_thing(question, figures)
             or is_other_figure(question, answer)
             or is_no_time_of_day(question, answer)
-            or (bool(_VERSION.search(question)) and bool(_IN_WORDS.fullmatch(answer.strip())))
-            or (bool(_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
-            or (kind == "number" and _is_single_day(figures) and not _UNTIL.search(answer))
+            or (bool(_ASKS_VERSION.search(question)) and bool(_LOWERCASE_WORDS.fullmatch(answer.strip())))
+            or (bool(_ASKS_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
+            or (kind == "number" and _is_single_day(figures) and not _LIMIT_WORD.search(answer))
         ),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
-        "lacks_unit": float(bool(_UNITS_ASKED.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
+        "lacks_unit": float(bool(_ASKS_FIGURE_WITH_UNIT.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
         "figure_unasked": float(kind == "name" and not re.search("[A-Za-z]{2}", answer)),
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(answer_terms & asked_terms) / len(answer_terms) if answer_terms else 1.0,
@@ -353,13 +353,13 @@ def type_features(question: str, answer: str) -> dict[str, float]:
     }
 
 
-_VERSION = re.compile(
+_ASKS_VERSION = re.compile(
     r"\b(?:which (?:\w+ )?|what(?:['’]s| is| was) (?:the )?(?:\w+ ){0,2})(?:version|release|edition)\b(?! control)",
     re.IGNORECASE,
 )
-_IN_WORDS = re.compile(r"[a-z-]+(?: [a-z-]+)+")
+_LOWERCASE_WORDS = re.compile(r"[a-z-]+(?: [a-z-]+)+")
 """Several words without a figure or a capital letter, which name no version: "bleeding edge", unlike "bookworm"."""
-_UNTIL = re.compile(r"\b(?:until|till|since|from|by|to|through)\b", re.IGNORECASE)
+_LIMIT_WORD = re.compile(r"\b(?:until|till|since|from|by|to|through)\b", re.IGNORECASE)
 """Words that make a day the limit of a period, which may answer how long: "until 18 May"."""
 
 
@@ -373,9 +373,9 @@ def _is_single_day(figures: Figures) -> bool:
 
 def _repeats_limit(answer: str, question: str) -> bool:
     """Return whether an answer only repeats a limit in the question: "1 July" for a question "from July"."""
-    limit = _GIVEN.search(question)
+    limit = _LIMIT_IN_QUESTION.search(question)
     # "Monday, 9 am" adds a time to the "from Monday" of the question.
-    return limit is not None and limit[1].casefold() in answer.casefold() and not _CLOCK.search(answer)
+    return limit is not None and limit[1].casefold() in answer.casefold() and not _TIME_OF_DAY.search(answer)
 
 
 def _are_initials_of_words(answer: str, question: str) -> bool:
@@ -389,7 +389,7 @@ def _counts_another_thing(question: str, figures: Figures) -> bool:
 
     "10 mg" does not answer "How many days …?".
     """
-    asked = _HOW_MANY.search(question)
+    asked = _ASKS_HOW_MANY.search(question)
     units = {amount.dimension for amount in figures.amounts if amount.dimension}
     if not asked or not units:
         return False

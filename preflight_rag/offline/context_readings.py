@@ -188,7 +188,7 @@ def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]
     )
 
 
-_HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
+_ASKS_HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _CLAUSE = re.compile(r"[^,;]+(?:,\d[^,;]*)*")
 _OF_YEAR = re.compile(r" (?:in|for|during|of) (?:the year )?(?:19|20)\d\d\b", re.IGNORECASE)
 CELL_WORTH = 0.95
@@ -282,7 +282,7 @@ def _cut_to_best_sentence(question: str, text: str, span: Span) -> Span:
         return (kind == "name" or _to_value(part, kind).kind == kind) and not is_other_figure(question, part)
 
     fitting = [part for part in parts if is_of_kind(text[slice(*part)])]
-    priced = [part for part in fitting if has_currency(text[slice(*part)])] if _HOW_MUCH.search(question) else []
+    priced = [part for part in fitting if has_currency(text[slice(*part)])] if _ASKS_HOW_MUCH.search(question) else []
     start, end = (priced or fitting or parts)[0]
     return replace(span, start=start, end=end, text=text[start:end])
 

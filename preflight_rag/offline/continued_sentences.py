@@ -28,13 +28,13 @@ MAX_STEPS_CHARACTERS = 800
 LEAST_MISSING = 2
 """Minimum number of question words that a quote lacks and a neighbouring sentence has; a guess."""
 _PRONOUN = re.compile(r"(?:it|its|they|their|he|his|she|her|this|these|those|both)\b", re.IGNORECASE)
-_NAMES_NOTHING = re.compile(
+_EMPTY_PRONOUN = re.compile(
     r"(?:it|this) (?:can be|is|may be|seems|takes|took|was|will be|would be)(?: not)?(?: \w+ly)? (?:\w+ )?"
     r"(?:advisable|for|if|likely|possible|recommended|that|to|whether)\b",
     re.IGNORECASE,
 )
 """Beginnings of sentences whose pronoun stands for what follows: "It is forbidden to fish here."."""
-_LISTS = re.compile(
+_BEGINS_EXAMPLES = re.compile(
     r"(?:typical|common|usual|possible|default|examples?|for (?:example|instance)|e\.g\.)(?!\w)", re.IGNORECASE
 )
 """Beginnings of sentences that give examples: "Typical values are"."""
@@ -46,10 +46,10 @@ MAX_REMEDY_SENTENCES = 3
 """Maximum number of sentences of a remedy that are shown; a guess."""
 _PARAGRAPH_END = re.compile(r"\n\s*\n|\n[#|*-]")
 _ASKS_NAME = re.compile(r"(?:which|who|what (?!(?:are|did|do|does|is|was|were)\b))", re.IGNORECASE)
-_LABELLED = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
+_LABELLED_LINE = re.compile(r"[^\W\d_][^\n.:;!?]{2,60}: \S")
 """A line that begins with its subject and a colon: "Skerrow 2 (1931): built of oak."."""
 _HEADING_MARKS = re.compile(r"#{1,6}[ \t]+")
-_BOUND = re.compile(
+_BOUND_WORD = re.compile(
     r"\b(?:defaults?|maximum|minimum|limit(?:ed)?|at most|at least|usually|recommended)\b", re.IGNORECASE
 )
 """Words of a sentence that gives the value or limit of what the sentence before it describes: "Default is 200 MB."."""
@@ -68,15 +68,15 @@ _REFUSES_THAT = re.compile(
     r"\b(?:it|they|this|that|these|those) (?:(?:may|must|shall|should|can|is|are)(?: not\b|n['’]t\b)|cannot\b)", re.I
 )
 """A refusal of what an earlier sentence speaks of: "I am afraid they may not"."""
-_NUMBERED = re.compile(
+_NUMBERED_ITEM = re.compile(
     r"^[ \t]*\(?(?P<number>\d{1,2})[.)][ \t]+\S[^\n]*(?:\n[ \t]+(?!\(?\d{1,2}[.)][ \t])\S[^\n]*)*", re.MULTILINE
 )
 """An item of a numbered list, with the indented lines that continue it."""
-_OPENS_STEPS = re.compile(
+_ANNOUNCES_STEPS = re.compile(
     r"[?:][ \t*_\"”’)]{0,4}$|^[ \t#*_]{0,6}(?:how|steps?|instructions?|procedure|what to do)\b", re.IGNORECASE
 )
 """A line above the steps of an instruction: "How do I wash lace?", "To change the toner:"."""
-_HOW_TO = re.compile(
+_ASKS_HOW_TO = re.compile(
     r"\W*(?:how (?:do|does|can|could|should|must|to)|what (?:should|must|do|can) (?:i|we|you|one)\b)", re.I
 )
 
@@ -87,11 +87,11 @@ def extend_to_all_steps(question: str, quote: str, source: Source) -> str:
     The quote is returned unchanged for other questions, if the steps are longer than `MAX_STEPS_CHARACTERS`, and if the
     line above the list does not announce an instruction: the rules of a club are numbered, too.
     """
-    start = source.text.find(quote) if _HOW_TO.match(question) else -1
+    start = source.text.find(quote) if _ASKS_HOW_TO.match(question) else -1
     if start < 0:
         return quote
     lists: list[list[re.Match[str]]] = []
-    for match in _NUMBERED.finditer(source.text):
+    for match in _NUMBERED_ITEM.finditer(source.text):
         previous = lists[-1][-1] if lists else None
         # Text between two items ends a list: below "Bylaws" another one begins.
         is_adjacent = previous is not None and not source.text[previous.end() : match.start()].strip()
@@ -104,7 +104,7 @@ def extend_to_all_steps(question: str, quote: str, source: Source) -> str:
         has_quote = begin <= start and start + len(quote) <= end
         if len(items) > 1 and has_quote and end - begin <= MAX_STEPS_CHARACTERS:
             line_above = source.text[:begin].rstrip().rpartition("\n")[2]
-            return source.text[begin:end].strip() if _OPENS_STEPS.search(line_above) else quote
+            return source.text[begin:end].strip() if _ANNOUNCES_STEPS.search(line_above) else quote
     return quote
 
 
@@ -235,7 +235,7 @@ def _add_named_subject(quote: str, source: Source, start: int, previous: Span | 
     subject. A sentence in another line is, if it begins with a name and a colon or goes on in the quote's line: lines
     of printed pages may be of two sections.
     """
-    if previous is None or not _PRONOUN.match(quote) or _NAMES_NOTHING.match(quote):
+    if previous is None or not _PRONOUN.match(quote) or _EMPTY_PRONOUN.match(quote):
         return quote
     text, (at, stop), end = source.text, previous, start + len(quote)
     mark = _HEADING_MARKS.match(text, at) or ITEM_MARK.match(text, at)
@@ -247,14 +247,14 @@ def _add_named_subject(quote: str, source: Source, start: int, previous: Span | 
         return quote
     # "Swan was built of oak;" goes on in the next line.
     goes_on = "\n" not in text[stop:start] or text[stop - 1] in ",;:"
-    if not goes_on and not _LABELLED.match(text, begin, stop):
+    if not goes_on and not _LABELLED_LINE.match(text, begin, stop):
         return quote
     return _join_if_short(source, begin, end, quote)
 
 
 def _gives_examples(sentence: str) -> bool:
     """Return whether a sentence begins with words such as "Typical values", or has several list items on one line."""
-    return bool(_LISTS.match(sentence)) or len(_INLINE_ITEM.findall(sentence)) > 1
+    return bool(_BEGINS_EXAMPLES.match(sentence)) or len(_INLINE_ITEM.findall(sentence)) > 1
 
 
 def _has_missing_words(question: str, missing: frozenset[str], sentence: str) -> bool:
@@ -281,8 +281,8 @@ def _answers_unlike_quote(question: str, quote: str, following: str) -> bool:
         return gives_remedy(following) and not gives_remedy(quote)
     if asks_why(question):
         return _has_most_question_words(question, quote) and not may_answer(question, quote)
-    asks_bound = _BOUND.search(question) or asked_kind(question) == "number"
-    if asks_bound and _BOUND.search(following) and has_figure(following):
+    asks_bound = _BOUND_WORD.search(question) or asked_kind(question) == "number"
+    if asks_bound and _BOUND_WORD.search(following) and has_figure(following):
         # "Change the volume size to a number. Default is 200 MB."
         return not has_figure(quote)
     has_asked_value = says_of_kind(question)

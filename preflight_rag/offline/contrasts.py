@@ -19,7 +19,9 @@ _CONTRAST = re.compile(
     r"(?:, (?:in )?(?:where|which|who|whose)\b[^(),.;\n]{1,200})?",
     re.IGNORECASE,
 )
-_EARLIER = re.compile(r"\b(?:before|former(?:ly)?|previous(?:ly)?|until|used to|replace[ds]?|originally)\b", re.I)
+_ASKS_FORMER_STATE = re.compile(
+    r"\b(?:before|former(?:ly)?|previous(?:ly)?|until|used to|replace[ds]?|originally)\b", re.I
+)
 """Words of a question for a former state, which a contrast answers: "Who signed before Mrs Orr?" and "Mrs Orr signs
 instead of Mr Brook"."""
 
@@ -29,7 +31,7 @@ def stands_in_contrast(question: str, answer: PassageAnswer) -> bool:
 
     It does not if the question names the contrasted thing, or asks for a former state.
     """
-    if _EARLIER.search(question):
+    if _ASKS_FORMER_STATE.search(question):
         return False
     start, end = quote_around(answer.source.text, answer.span.start, answer.span.end)
     first, last = answer.span.start - start, answer.span.end - start

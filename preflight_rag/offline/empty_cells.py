@@ -22,31 +22,31 @@ from preflight_rag.text.headers import rows_without
 from preflight_rag.text.tables import Cell
 from preflight_rag.text.words import words
 
-_WHO = r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w -]{1,40}?)|(?P<anyone>who)"
-_ASKED = re.compile(
-    rf"(?:{_WHO}) (?:still |currently |now )?"
+_GROUP = r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w -]{1,40}?)|(?P<anyone>who)"
+_ASKS_WITHOUT = re.compile(
+    rf"(?:{_GROUP}) (?:still |currently |now )?"
     r"(?:(?:has|have|had|got) (?:no|not any)|(?:is|are|was|were) (?:still )?(?:out of|without|missing|lacking)|lacks?) "
     r"(?:an? |any |the )?(?P<what>[\w -]{2,40}?)(?: yet| at all| left)?",
     re.IGNORECASE,
 )
-_ASKED_NOT = re.compile(
-    rf"(?:{_WHO}) (?:still |currently |now )?(?:(?:is|are|was|were) (?:not|never)|(?:has|have|had) (?:not|never) been) "
+_ASKS_NOT_DONE = re.compile(
+    rf"(?:{_GROUP}) (?:still |currently |now )?(?:(?:is|are|was|were) (?:not|never)|(?:has|have|had) (?:not|never) been) "
     r"(?:yet )?(?P<what>[\w-]{2,40})(?: yet| at all)?",
     re.IGNORECASE,
 )
-_ASKED_OPEN = re.compile(
-    rf"(?:{_WHO}) (?:is|are|was|were) (?:still |currently |now )?(?:open|un(?P<what>[a-z]{{3,20}}))(?: yet| still)?",
+_ASKS_OPEN = re.compile(
+    rf"(?:{_GROUP}) (?:is|are|was|were) (?:still |currently |now )?(?:open|un(?P<what>[a-z]{{3,20}}))(?: yet| still)?",
     re.IGNORECASE,
 )
 """A question for what is open, that is not closed, or for what is "unpaid", that is not paid."""
-_NOTHING = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigned|known|available)|unassigned)\.?", re.I)
+_NO_VALUE = re.compile(r"(?:[-–—]+|none|no|n/?a|nil|null|0|not (?:set|assigned|known|available)|unassigned)\.?", re.I)
 """The text of a cell without a value: "-", "none", "not assigned"."""
 
 
 def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
     """Return the rows of a table that are empty in a column that a question names; None if there are none."""
     one_line = " ".join(question.split()).rstrip("?!. ")
-    asked = _ASKED.fullmatch(one_line) or _ASKED_NOT.fullmatch(one_line) or _ASKED_OPEN.fullmatch(one_line)
+    asked = _ASKS_WITHOUT.fullmatch(one_line) or _ASKS_NOT_DONE.fullmatch(one_line) or _ASKS_OPEN.fullmatch(one_line)
     if asked is None:
         return None
     what, lines = frozenset(words(asked["what"] or "closed")), list(lines_of_tables(sources))
@@ -58,7 +58,7 @@ def rows_without_any(question: str, sources: Sequence[Source]) -> Draft | None:
     if not column or not (asked["anyone"] or are_called(frozenset(words(asked["group"])), rows, sources)):
         return None
     without = [
-        line for line in rows if (cell := _find_cell(what, line)) is None or _NOTHING.fullmatch(cell.text.strip())
+        line for line in rows if (cell := _find_cell(what, line)) is None or _NO_VALUE.fullmatch(cell.text.strip())
     ]
     shown = min(len(without), MOST_ROWS)
     return shown_rows(without, rows_without(column, shown=shown, found=len(without)), "rows")

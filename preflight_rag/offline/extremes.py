@@ -22,13 +22,13 @@ from preflight_rag.text.words import words
 
 _MOST = r"most|highest|largest|greatest|biggest|longest|oldest|maximum"
 _LEAST = r"fewest|lowest|smallest|least|shortest|youngest|minimum"
-_ASKED = re.compile(
+_ASKS_EXTREME = re.compile(
     rf"(?:in |for |with |on )?(?:which|what) (?P<group>[\w -]{{1,60}}?) (?P<verb>[\w-]{{2,20}}(?: [\w-]{{2,20}})?) "
     rf"(?:the )?(?:(?P<most>{_MOST})|(?P<least>{_LEAST})) "
     r"(?:numbers? of |(?P<share>(?:rate|percentage|proportion|share) of ))?(?P<what>[^?]{2,200})",
     re.IGNORECASE,
 )
-_PRICED = re.compile(
+_ASKS_PRICE_EXTREME = re.compile(
     r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w '’-]{1,60}?) "
     r"(?:(?:is|are) (?:the )?(?:second |third )?"
     r"(?:(?P<most>most expensive|dearest|priciest)|cheapest|least expensive)"
@@ -40,29 +40,33 @@ _PRICED = re.compile(
     re.IGNORECASE,
 )
 """A question for a price without a word for it: "Which bar is the cheapest?"."""
-_LONG = re.compile(
+_ASKS_LENGTH_EXTREME = re.compile(
     r"(?:which|what)(?: of (?:the|our|these|those))? (?P<group>[\w '’-]{1,60}?) "
     r"(?:is|are|(?P<time>takes?|lasts?|runs?)) (?:the )?(?:(?P<most>longest)|shortest)"
     r"|(?:what|which) (?:is|are) (?:the|our) (?:(?P<long>longest)|shortest) (?P<of>[\w '’-]{1,60})",
     re.IGNORECASE,
 )
 """A question for a duration or a length without a word for it: "What is the longest programme?"."""
-_WHO = re.compile(r"^who (?=(?:has|had|gets|got|earns?|earned|pays?|paid|scored|sold|made)\b)", re.IGNORECASE)
-_GROUP = frozenset(words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product"))
+_BEGINS_WITH_WHO = re.compile(
+    r"^who (?=(?:has|had|gets|got|earns?|earned|pays?|paid|scored|sold|made)\b)", re.IGNORECASE
+)
+_GROUP_WORDS = frozenset(
+    words("arm group treatment drug dose dosage cohort therapy regimen intervention medication product")
+)
 """Words of a question for a group of people, for which a table's header has only the group's name."""
-_NO_GROUP = re.compile(
+_NO_GROUP_COLUMN = re.compile(
     r"\b(?:total|overall|all|both|combined|pooled|p|p[- ]?values?|differences?|changes?|ci|contrasts?|ratio|vs|versus"
     r"|range|sd|se|median|units?|notes?)\b",
     re.IGNORECASE,
 )
 """Matches names of columns that hold no figure of a single group."""
-_GENERAL = frozenset(
+_GENERAL_WORDS = frozenset(
     words(
         "number patients participants subjects people percentage rate percent reported total any common adverse events"
     )
 )
 """Words of a row's label that do not change what the row is about."""
-_COUNTS = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
+_ASKS_COUNT = re.compile(r"\b(?:most|fewest)\b", re.IGNORECASE)
 _SYNONYMS = {"dropout": frozenset(words("discontinued discontinuations withdrawn withdrew withdrawals dropped"))}
 """A question's word to the words that tables use for it."""
 _GROUP_SIZE = re.compile(r"\(n\s?[=:][^()]{0,40}\)", re.IGNORECASE)
@@ -97,22 +101,22 @@ class Extreme:
 def extreme_of(question: str) -> Extreme | None:
     """Return which group and quantity a question for the most or the least is about; None for any other question."""
     # People stand in a column of names: "Who has the highest salary?" asks which name has it.
-    asked = _WHO.sub("which name ", " ".join(question.split()).rstrip("?!. "))
-    if priced := _PRICED.fullmatch(asked):
+    asked = _BEGINS_WITH_WHO.sub("which name ", " ".join(question.split()).rstrip("?!. "))
+    if priced := _ASKS_PRICE_EXTREME.fullmatch(asked):
         group = frozenset(words(priced["group"] or priced["of"]))
         narrower = frozenset(words(priced["for"] or priced["whom"] or ""))
         most = bool(priced["most"] or priced["costly"] or priced["dear"])
         return Extreme(group, PRICE, most, shared=False, counted=False, narrower=narrower)
-    if long := _LONG.fullmatch(asked):
+    if long := _ASKS_LENGTH_EXTREME.fullmatch(asked):
         group = frozenset(words(long["group"] or long["of"]))
         what = DURATION if long["time"] else LENGTH
         return Extreme(group, what, bool(long["most"] or long["long"]), shared=False, counted=False)
-    match = _ASKED.fullmatch(asked)
+    match = _ASKS_EXTREME.fullmatch(asked)
     if match is None:
         return None
     what = frozenset(words(match["what"]))
     shared = match["share"] is not None
-    counted = not shared and bool(_COUNTS.search(match[0]))
+    counted = not shared and bool(_ASKS_COUNT.search(match[0]))
     group = frozenset(words(match["group"]))
     return Extreme(group, what, match["most"] is not None, shared, counted) if what else None
 
@@ -165,7 +169,7 @@ def _compare_label(asked: Extreme, line: TableLine) -> tuple[int, float]:
     The less of both, the nearer is the row.
     """
     label = _label_terms(line)
-    specific = label - (_GENERAL - asked.what) - _SYNONYMS.keys()
+    specific = label - (_GENERAL_WORDS - asked.what) - _SYNONYMS.keys()
     synonyms = frozenset[str]().union(*(synonyms for word, synonyms in _SYNONYMS.items() if word in asked.what))
     others = specific - asked.what - synonyms
     return len(asked.what - label), round(len(others) / (len(specific) or 1), 4)
@@ -180,9 +184,9 @@ def _find_group_cells(asked: Extreme, line: TableLine) -> list[Cell]:
     cells = [
         cell
         for cell in line.row.cells[1:]
-        if cell.column and not _NO_GROUP.search(_group_name(cell)) and _FIGURE.match(cell.text)
+        if cell.column and not _NO_GROUP_COLUMN.search(_group_name(cell)) and _FIGURE.match(cell.text)
     ]
-    if asked.group & _GROUP:
+    if asked.group & _GROUP_WORDS:
         return cells
     return [cell for cell in cells if asked.group & frozenset(words(cell.column))]
 
@@ -201,7 +205,7 @@ def _find_extreme_cell(asked: Extreme, line: TableLine) -> Cell | None:
     cells = _find_group_cells(asked, line)
     label = line.row.cells[0]
     # The label and the groups; a group without a figure may have the most.
-    if 1 + len(cells) < len([cell for cell in line.row.cells if not _NO_GROUP.search(_group_name(cell))]):
+    if 1 + len(cells) < len([cell for cell in line.row.cells if not _NO_GROUP_COLUMN.search(_group_name(cell))]):
         return None
     if has_decimal_comma(cell.text for cell in line.row.cells) is not False:
         return None

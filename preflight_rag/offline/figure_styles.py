@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-_BARE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
+_BARE_FIGURE = re.compile(r"(?P<before>[$€£¥]?) ?(?P<number>[-−–]?\d[\d.,]*) ?(?P<behind>%|[^\W\d]{0,12})")
 _NUMBER = re.compile(r"\d[\d.,]*\d|\d")
 # "1,25", "1.250,5" and "1.250.000" can only have a decimal comma; `_DECIMAL_POINT` is the reverse.
 _DECIMAL_COMMA = re.compile(r"(?:\d{1,3}(?:\.\d{3})+|\d+),(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3}){2,}|0,\d+")
@@ -44,7 +44,7 @@ def bare_figure(cell: str, *, decimal_comma: bool = False) -> tuple[float, str] 
 
     The unit is "" if there is none; a currency sign before the number is a part of it.
     """
-    match = _BARE.fullmatch(cell.strip())
+    match = _BARE_FIGURE.fullmatch(cell.strip())
     number = number_of(match["number"], decimal_comma=decimal_comma) if match else None
     if match is None or number is None:
         return None

@@ -59,22 +59,24 @@ _ASKING_TERMS = frozenset(
     )
 )
 """Terms that a document need not have, since they ask and name nothing."""
-_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
-_PERSON = re.compile(
+_ASKS_WHO = re.compile(r"\b(?:who|whom|whose)\b", re.I)
+_PERSON_NAME = re.compile(
     r"(?:(?: [a-z]+)? by)?[^\w|]{1,3}(?:(?:Mr|Ms|Mrs|Dr)\.? )?[A-Z][\w'’-]+(?: [A-Z]\.)?(?: [A-Z][\w'’-]+)?\b(?! ?[:@])"
 )
 """A person's name behind a label: " by: Ellis Turner", ": Ellis Turner"; behind "|" is the name of the next column."""
-_MARK = re.compile(r"^[-*+•] +")
-_NAME_PARTS = re.compile(r"[^\W_]+")
+_ITEM_MARK = re.compile(r"^[-*+•] +")
+_ALPHANUMERIC_PART = re.compile(r"[^\W_]+")
 _MAIL_HEAD = re.compile(r"From: [^\n]{1,300}\n(?:(?:To|Cc|Bcc|Date|Sent|Subject|Reply-To): [^\n]{0,300}\n){1,8}")
 """The header lines of a mail."""
-_HOW_TO = re.compile(r"\W*how (?:do|does|can|could|should|must|to)\b", re.I)
-_ABOUT_MAIL = re.compile(r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I)
+_ASKS_HOW_TO = re.compile(r"\W*how (?:do|does|can|could|should|must|to)\b", re.I)
+_ASKS_ABOUT_MAIL = re.compile(
+    r"\b(?:e-?mails?|mails?|messages?|letters?|sen[dt]s?|sender|wr[io]te\w*|received?)\b", re.I
+)
 _YEARS = re.compile(r"\b(?:19|20)\d\d(?:\s?[/–-]\s?\d{2,4})?\b")
 """Years, which are no amounts: "Roof project 2025/26"."""
 _PART_HEADING = re.compile(r"\d{1,2}(?:\.\d{1,3}){0,3}[.)]\s[^:\d]*")
 """The heading of a numbered part, whose number is no value: "7. Notice"."""
-_SENTENCE = re.compile(r"[a-z][a-z][.!?]$")
+_SENTENCE_END = re.compile(r"[a-z][a-z][.!?]$")
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def find_named_fields(question: str, sources: Sequence[Source]) -> list[tuple[in
     first = order[0]
     if not any(first in field.terms for field in fields):
         return []
-    is_how_to = _HOW_TO.match(question) is not None
+    is_how_to = _ASKS_HOW_TO.match(question) is not None
     named = [
         field
         for field in fields
@@ -161,7 +163,7 @@ def _find_fields(question: str, sources: Sequence[Source], needed: frozenset[str
     fields = []
     for source, around in zip(sources, terms_of_passages, strict=True):
         if needed <= terms_of_documents[source.document_id or source.source]:
-            head = None if _ABOUT_MAIL.search(question) else _MAIL_HEAD.match(source.text)
+            head = None if _ASKS_ABOUT_MAIL.search(question) else _MAIL_HEAD.match(source.text)
             for text, near in _iterate_fields(source.text[head.end() if head else 0 :]):
                 fields.append(_Field(source, text, _index_terms(_without_caption(text)), near, around))
     return fields
@@ -250,7 +252,7 @@ def _iterate_fields(text: str) -> Iterator[tuple[str, frozenset[str]]]:
             field = f"{line}\n{below}".strip()
         else:
             end_of_sentence = next((stop for begin, stop in sentences if begin < end < stop), end)
-            field = _MARK.sub("", text[start:end_of_sentence].strip())
+            field = _ITEM_MARK.sub("", text[start:end_of_sentence].strip())
         yield field, _index_terms(" ".join(lines[max(0, i - HEADING_LINES) : i + 1]))
 
 
@@ -265,7 +267,7 @@ def _is_field(line: str) -> bool:
     is_other = TARGET_LINE.match(text) or _PART_HEADING.fullmatch(text) or QUOTED_PART.match(text)
     if is_other or is_page_line(text):
         return False
-    return is_row(text) or (len(text.split()) <= MAX_FIELD_WORDS and (":" in text or not _SENTENCE.search(text)))
+    return is_row(text) or (len(text.split()) <= MAX_FIELD_WORDS and (":" in text or not _SENTENCE_END.search(text)))
 
 
 def _is_line_of_figures(line: str) -> bool:
@@ -277,9 +279,9 @@ def _is_line_of_figures(line: str) -> bool:
 def _has_asked_value(kind: str, term: str, question: str, line: str) -> bool:
     """Return whether a line has a value of the requested kind; for "who", a person's name after the term."""
     value = line.partition(":")[2] or line
-    if _WHO.search(question):
-        ends = [match.end() for match in _NAME_PARTS.finditer(line) if term in _index_terms(match[0])]
-        return any(_PERSON.match(line, end) for end in ends)
+    if _ASKS_WHO.search(question):
+        ends = [match.end() for match in _ALPHANUMERIC_PART.finditer(line) if term in _index_terms(match[0])]
+        return any(_PERSON_NAME.match(line, end) for end in ends)
     if kind == "date":
         return bool(figures_of(value).dates)
     if kind == "number":
@@ -295,4 +297,4 @@ def _index_terms(text: str) -> frozenset[str]:
 def _file_terms(source: Source) -> frozenset[str]:
     """Return the index terms of a file's name without its ending: REPAIR-2022-INV-001 is a repair's invoice."""
     name = PurePath(source.source.replace("\\", "/")).stem
-    return _index_terms(" ".join(_NAME_PARTS.findall(name.replace("_", " "))))
+    return _index_terms(" ".join(_ALPHANUMERIC_PART.findall(name.replace("_", " "))))

@@ -35,8 +35,8 @@ MAX_EXTRA_WORDS = 6
 """Maximum number of words that one of two equal answers may have more than the other. A guess."""
 PROBABILITY_MARGIN = 1e-4
 """Minimum distance of a probability from 0 and 1 when its odds are taken."""
-_HOW_MANY = re.compile(r"\bhow many (?P<noun>[\w-]+)", re.IGNORECASE)
-_COUNT = re.compile(r"(?<![\w.,])(?P<number>\d[\d,]*) (?P<noun>[^\W\d][\w-]*)")
+_ASKS_HOW_MANY = re.compile(r"\bhow many (?P<noun>[\w-]+)", re.IGNORECASE)
+_COUNTED_NOUN = re.compile(r"(?<![\w.,])(?P<number>\d[\d,]*) (?P<noun>[^\W\d][\w-]*)")
 """A number with the noun that it counts: "96 goals"."""
 PROBABILITY_DECIMALS = 4
 
@@ -65,13 +65,13 @@ _FIGURE = re.compile(
     r"|half|none|no|once|twice|dozen)\b",
     re.I,
 )
-_RANGE_BEGINS = re.compile(
+_RANGE_START_BEFORE = re.compile(
     r"\b(?:from|between) (?P<first>\d[\w.:,]*(?: [A-Z][a-z]{2,8})?(?: \d{4})?|[A-Z][a-z]{2,8} \d{1,2}(?:, \d{4})?)"
     r" (?:to|until|till|through|and) $"
 )
 _LIMITS = r"up to|at (?:least|most)|(?:no|not) (?:more|less|fewer|later|earlier) than|(?:more|less|fewer) than"
-_LIMIT = re.compile(rf"^(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) ")
-_QUALIFIED = re.compile(
+_LIMIT_AT_BEGINNING = re.compile(rf"^(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) ")
+_QUALIFIER_BEFORE = re.compile(
     r"(?:(?:(?<=[:|] )|(?<=\ba )|(?<=\bof )|(?<=\bis )|(?<=\bwas )|(?<=\bby ))[-−]"
     r"|(?<![^\s(:|])(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\ball )(?<!\bbook )(?<!\bfilm )"
     rf"(?i:{_LIMITS}|about|approximately|roughly|almost|nearly) [$€£¥]?)\Z"
@@ -84,7 +84,7 @@ _DAY_BEHIND = re.compile(r"-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?![\w-])(?
 _MODAL_END = re.compile(r"(?<=\d) may$")
 """The verb "may" behind a number, which looks like a month: "8 may" of "Children from 8 may turn it"."""
 _VERB_BEHIND = re.compile(r" [a-z]{2,}")
-_COUNTED_BEHIND = re.compile(
+_COUNTED_NOUN_BEHIND = re.compile(
     r" (?!(?:and|or|but|to|at|in|on|of|by|for|from|with|until|when|as|the|after|before|if|it|he|she|we|they|is|was|has"
     r"|had|will|may|did|that|which|who|because|since|while|so|then|there|this|a|an)\b)[a-z]{3,}"
 )
@@ -259,18 +259,18 @@ def counts_something_else(question: str, answer: PassageAnswer) -> bool:
     "96 goals" does not answer "How many games …?" out of "He scored 96 goals in 306 games". It only counts as a wrong
     answer if its sentence has another number of the things that are asked for.
     """
-    asked = _HOW_MANY.search(question)
+    asked = _ASKS_HOW_MANY.search(question)
     if asked is None:
         return False
     if is_price_in(answer.quote, answer.text) and not asks_sum(question) and not has_currency(question):
         return True
-    counted = _COUNT.match(without_limit(answer.text))
+    counted = _COUNTED_NOUN.match(without_limit(answer.text))
     asked_noun = frozenset(words(asked["noun"]))
     if counted is None or not asked_noun or asked_noun & frozenset(words(answer.text)):
         return False
     return any(
         asked_noun & frozenset(words(match["noun"])) and match["number"] != counted["number"]
-        for match in _COUNT.finditer(answer.quote)
+        for match in _COUNTED_NOUN.finditer(answer.quote)
     )
 
 
@@ -364,9 +364,9 @@ def _extend_to_whole_figure(text: str, span: Span) -> Span:
     if not has_figure(span.text):
         return span
     begin = max(0, span.start - _MAX_RANGE_CHARACTERS)
-    first_part = _RANGE_BEGINS.search(text, begin, span.start)
-    qualifier = _QUALIFIED.search(text, begin, span.start)
-    is_year = _LONE_YEAR.fullmatch(span.text) and not _COUNTED_BEHIND.match(text, span.end)
+    first_part = _RANGE_START_BEFORE.search(text, begin, span.start)
+    qualifier = _QUALIFIER_BEFORE.search(text, begin, span.start)
+    is_year = _LONE_YEAR.fullmatch(span.text) and not _COUNTED_NOUN_BEHIND.match(text, span.end)
     if first_part is None and qualifier is None and is_year:
         first_part = _DAY_BEFORE.search(text, begin, span.start)
     if is_year and (day := _DAY_BEHIND.match(text, span.end)):
@@ -382,7 +382,7 @@ def _extend_to_whole_figure(text: str, span: Span) -> Span:
 
 def without_limit(text: str) -> str:
     """Return an answer without the limit before its figure, such as "up to" or "about"."""
-    return _LIMIT.sub("", text)
+    return _LIMIT_AT_BEGINNING.sub("", text)
 
 
 def _sigmoid(margin: float) -> float:
@@ -416,7 +416,7 @@ def are_equal_answers(a: str, b: str) -> bool:
 
     An answer that is more than `MAX_EXTRA_WORDS` longer, or has another limit ("more than 50"), says something else.
     """
-    limit_a, limit_b = _LIMIT.match(a), _LIMIT.match(b)
+    limit_a, limit_b = _LIMIT_AT_BEGINNING.match(a), _LIMIT_AT_BEGINNING.match(b)
     if limit_a and limit_b and limit_a[0].casefold() != limit_b[0].casefold():
         return False
     return abs(len(a.split()) - len(b.split())) <= MAX_EXTRA_WORDS and same_answer(a, b)

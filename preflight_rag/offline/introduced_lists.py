@@ -31,7 +31,7 @@ _NAMES_SEVERAL = re.compile(
     re.IGNORECASE,
 )
 """Words of a caption that belongs to a list below a blank line: "Three keys of the calendar"."""
-_COUNTS = re.compile(
+_COUNTS_PARTS = re.compile(
     r"\b(?:two|three|four|five|six|seven|eight|nine|ten|several|[2-9]|10) (?:[\w-]+ ){0,2}[\w-]+s:$", re.IGNORECASE
 )
 """The end of a quote whose items may be whole paragraphs: "The screen has three parts:"."""
@@ -148,7 +148,7 @@ def _find_end_of_text(quote: str, text: str, start: int, end: int) -> int:
     first = end + len(text[end:]) - len(text[end:].lstrip())
     line_end = first + len(text[first : start + 2 * MAX_QUOTE_CHARACTERS].split("\n", 1)[0].rstrip())
     longest = start + MAX_QUOTE_CHARACTERS
-    limit = longest if _COUNTS.search(quote.rstrip()) else min(longest, line_end)
+    limit = longest if _COUNTS_PARTS.search(quote.rstrip()) else min(longest, line_end)
     end_of_shown = line_end if line_end <= longest else end
     for begin, stop in sentence_spans(text[: start + 2 * MAX_QUOTE_CHARACTERS]):
         if begin < end:

@@ -23,7 +23,7 @@ MAX_LETTER_CHARACTERS = 8000
 """Maximum length of letters and notices; longer articles and filings use verbs of change for other things. A guess."""
 LEAST_TITLE_WORDS = 2
 """Minimum number of words of a title by which a later document can name it; a guess: one word is not specific."""
-_CHANGE = re.compile(
+_SAYS_CHANGE = re.compile(
     r"\b(?:(?:has|have|had|is|are|was|were|will|must|been|be|to)\s(?:be\s)?mov(?:e|ed)\s(?:\w+\s)?(?:from|to|until|forward|back)"
     r"|postpon(?:e|ed|es)|reschedul(?:e|ed|es)|brought\sforward|put\s(?:back|off)|call(?:ed|ing)?\soff"
     r"|cancel(?:l?ed|s|ling)?|instead\sof|no\slonger|after\sall"
@@ -80,7 +80,7 @@ def find_later_change(question: str, source: Source, quote: str, sources: Sequen
             has_asked_word = not asked.isdisjoint(terms)
             # What a mail says itself is newer than what it quotes, whether or not it says that something has changed.
             is_own_text = is_same_mail and bool(values) and has_asked_word and not _MAIL_HEAD.match(sentence)
-            if not is_own_text and not _CHANGE.search(sentence):
+            if not is_own_text and not _SAYS_CHANGE.search(sentence):
                 continue
             if not is_same_mail and not in_thread and not _names_title(sentence, later, source):
                 continue
