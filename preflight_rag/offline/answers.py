@@ -477,12 +477,8 @@ class AnswerReader:
         """Return an answer from the passages if it is likely to be right, else the nearest evidence, or nothing.
 
         If nothing is claimed, a numbered part that the question names ("article 5") is shown as a whole, and the line
-        that is asked for of a document that the question names by its code ("invoice KD-2210").
-
-        Args:
-            question: The standalone question.
-            sources: The passages that were found.
-            options: The answers to choose from; none of them for an open question.
+        that is asked for of a document that the question names by its code ("invoice KD-2210"). `options` are the
+        answers to choose from; there are none for an open question.
         """
         # Before the passages are narrowed, which cuts them to the named part or to the lines with the code.
         parts = [] if options else find_named_parts(question, sources)
@@ -499,7 +495,7 @@ class AnswerReader:
         if parts:
             return evidence(parts, ABOUT_THIS, draft.unclaimed)
         quotes = [*coded_lines, *(quote for quote in draft.quotes if quote not in coded_lines)]
-        return evidence(quotes[:MAX_QUOTED], draft.text.split("\n\n")[0] if draft.found else CLOSEST, draft.unclaimed)
+        return evidence(quotes[:MAX_QUOTED], _lead_of(draft), draft.unclaimed)
 
     def _draft_from_narrowed(self, question: str, sources: Sequence[Source], options: Sequence[str]) -> Draft:
         """Return an answer from passages that were narrowed to what the question names.
@@ -688,14 +684,9 @@ class AnswerReader:
     ) -> list[tuple[int, str]]:
         """Return `(passage, line)` of the rows and log lines that a question names, with the nearest sentences.
 
-        Empty if it names none, or if running text says more of a requested date or number.
-
-        Args:
-            question: The standalone question.
-            read: The passages with the reader's results.
-            fit: The sentences that match the question.
-            lead: The line above the quotes. If it says that no document has a part of the question, one shared word
-                is not enough to name a row.
+        Empty if it names none, or if a sentence says more of a requested date or number. The sentences are left out if
+        only lines are asked for, and go first if they are nearer to the question than the rows. A row must share two
+        words with the question if the `lead`, the line above the quotes, says that no document has a part of the question.
         """
         sources = [item.source for item in read]
         has_exact_strings = bool(exact_strings(question))
@@ -856,7 +847,7 @@ def _add_text_below_same_question(question: str, draft: Draft, sources: Sequence
     """
     if draft.claims and draft.found:
         return draft
-    lead = draft.text.split("\n\n")[0] if draft.found else CLOSEST
+    lead = _lead_of(draft)
     below = quotes_below(question, sources) if only_says_near(lead) else []
     if not below:
         return draft
@@ -866,6 +857,11 @@ def _add_text_below_same_question(question: str, draft: Draft, sources: Sequence
         if not is_bare_reply(quote) and not is_question(quote) and not _overlaps_any((n, quote), below)
     ]
     return evidence([*below, *others][: max(MAX_QUOTED, len(below))], lead, draft.unclaimed)
+
+
+def _lead_of(draft: Draft) -> str:
+    """Return the line above the quotes of an unclaimed draft; `CLOSEST` if it has none."""
+    return draft.text.split("\n\n")[0] if draft.found else CLOSEST
 
 
 def _draft_long_form(question: str, sources: Sequence[Source]) -> Draft | None:
@@ -904,10 +900,8 @@ def _draft_from_tables(question: str, sources: Sequence[Source], fit: SentenceFi
     # The rules above read whole columns, also for what is not so; one cell, as below, says neither why nor whether.
     if draft or form_of(question) in ("explanation", "verdict") or fit.denying or ends_in_fragment(question):
         return draft
-    draft = answer_from_size_classes(question, sources, CLOSEST) or answer_extreme_from_table(
-        question, sources, CLOSEST
-    )
-    if draft:
+    draft = answer_from_size_classes(question, sources, CLOSEST)
+    if draft or (draft := answer_extreme_from_table(question, sources, CLOSEST)):
         return draft
     cell = table_answer(question, sources)
     if cell and has_no_value(cell.cell):

@@ -154,10 +154,7 @@ def asked_names(question: str) -> tuple[AskedName, ...]:
 def asked_of(question: str, terms: Collection[str], counted: Collection[str] = ()) -> QuestionWording:
     """Return the parts of a question that are compared with the labels of a cell.
 
-    Args:
-        question: The standalone question.
-        terms: Its index terms that name something.
-        counted: Those of them that it counts: the patients of "how many patients".
+    `terms` are its index terms that name something, `counted` those that it counts, as in "how many patients".
     """
     names = asked_names(question)
     question = _FISCAL_YEAR.sub("", question)
@@ -223,13 +220,8 @@ def _is_of_asked_quarter(asked: QuestionWording, cell: CellNames) -> bool:
 def _has_few_other_words(text: str, label: frozenset[str], asked: QuestionWording, source: Source) -> bool:
     """Return whether few of a label's terms stand neither in the question nor in the document's title.
 
-    Terms in brackets, figures, units, periods and statistics do not count.
-
-    Args:
-        text: The name of a row or a column.
-        label: Its index terms.
-        asked: The question.
-        source: The passage.
+    Terms in brackets, figures, units, periods and statistics do not count. `text` is the label, the name of a row or
+    column, and `label` its index terms.
     """
     in_brackets = frozenset(words(" ".join(_IN_BRACKETS.findall(text))))
     naming = [term for term in label - in_brackets - _NOT_NAMING if len(term) > 1 and not any(map(str.isdigit, term))]

@@ -52,14 +52,8 @@ _PLACE_COLUMN = re.compile(
 def is_of_asked_type(question: str, kind: Kind, cell: str, *, column: str, labels: str) -> bool:
     """Return whether a cell may be the answer by its type: the requested amount, time, place or name.
 
-    A cell without a value may be, too: the answer is then that there is none.
-
-    Args:
-        question: The question.
-        kind: What it asks for, by `asked_kind`.
-        cell: The cell's text.
-        column: The column's name.
-        labels: Names of column and row, with the table's caption.
+    A cell without a value may be, too: the answer is then that there is none. `kind` is what `asked_kind` says of the
+    question; `labels` are the names of column and row, with the table's caption.
     """
     if has_no_value(cell):
         return True

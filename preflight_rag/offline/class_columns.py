@@ -94,10 +94,7 @@ def answer_from_size_classes(question: str, sources: Sequence[Source], lead: str
 def _asks_other_figure(question: str, written: str, row: _ClassRow) -> bool:
     """Return whether a question has a word that may ask for another figure than the cell, and the row's label lacks it.
 
-    Args:
-        question: The question.
-        written: The size, as the question writes it.
-        row: The row that the question names.
+    `written` is the size, as the question writes it.
     """
     label = row.line.row.cells[0].text
     without_size = question.replace(written, " ")

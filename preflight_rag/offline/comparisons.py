@@ -59,13 +59,10 @@ def answer_comparison(question: str, fit: SentenceFit, lead: str) -> Draft | Non
 def _find_sentences_about_one(
     fit: SentenceFit, name: Collection[str], other: Collection[str], shared: frozenset[str]
 ) -> list[PlacedSentence]:
-    """Return the sentences about only one of two things that have the most of the question's other words.
+    """Return the sentences about only one of two things that have the most of the question's other words, one at least.
 
-    Args:
-        fit: The sentences of the passages.
-        name: The index terms of the thing.
-        other: The index terms of the other thing.
-        shared: The index terms of the question's other words. A sentence must have one of them.
+    All arguments besides the sentences are index terms: of the thing, of the other thing, and of the question's other
+    words (`shared`).
     """
     # A word of both, as in "north branch" and "south branch", distinguishes neither from the other.
     own, rival = frozenset(name) - frozenset(other), frozenset(other) - frozenset(name)

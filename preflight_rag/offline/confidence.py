@@ -224,12 +224,7 @@ def answer_features(
 ) -> dict[str, float]:
     """Return the features of an answer for the confidence model, except `SUPPORTED`, which needs a further reading.
 
-    Args:
-        question: The standalone question.
-        group: The answer, with the passages that give it.
-        groups: All answers of the passages, this one among them.
-        read: The passages.
-        terms: The question's words, weighted.
+    `group` is the answer with the passages that give it; `groups` are all answers, this one among them.
     """
     best = group.answers[0]
     source, quote = best.source, best.quote
@@ -286,13 +281,7 @@ def support_log_odds(reading: PassageReading) -> float:
 
 
 def coverage_features(terms: QuestionTerms, source: Source, sentence: str) -> dict[str, float]:
-    """Return the features on how much of the question the answer's passage and sentence contain, with the title.
-
-    Args:
-        terms: The question's words, weighted.
-        source: The passage.
-        sentence: The sentence around the answer.
-    """
+    """Return the features on how much of the question the answer's passage and sentence contain, with the title."""
     title = frozenset(words_by_token(source.title))
     passage = title | frozenset(words_by_token(source.text))
     sentence_words = title | frozenset(words_by_token(sentence))

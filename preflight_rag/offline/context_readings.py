@@ -138,12 +138,8 @@ def of_document(parts: Sequence[ContextReading]) -> ContextReading:
 def by_sentences(question: str, source: Source, ranked: Sequence[ScoredSentence]) -> ContextReading:
     """Return a context's reading without an extractive reader: the best sentence and its value, with the features.
 
-    The answer is a value of the requested type, else the sentence's first words.
-
-    Args:
-        question: The question.
-        source: The context.
-        ranked: The context's sentences with their scores.
+    The answer is a value of the requested type, else the sentence's first words. `ranked` are the context's sentences
+    with their scores.
     """
     kind = asked_kind(question)
     is_typed = kind in {"date", "number"}
@@ -200,13 +196,8 @@ LEAST_NAMED = 0.6
 def by_spans(question: str, source: Source, passage: PassageReading, behind: float) -> ContextReading:
     """Return a context's reading from the reader's spans: the best one, and others that are nearly as good and differ.
 
-    If the question names a cell of a table in the context, that cell is the answer in place of the spans.
-
-    Args:
-        question: The question.
-        source: The context.
-        passage: The reader's reading of it.
-        behind: How far, in logits, the margin of a further span may lie behind the best one's; it must not be below 0.
+    If the question names a cell of a table in the context, that cell is the answer in place of the spans. The margin of
+    a further span must not be below 0, nor more than `behind` logits below the best one's.
     """
     kind, name = asked_kind(question), surface_name(question)
     answers: list[ContextAnswer] = []
@@ -253,7 +244,7 @@ def by_spans(question: str, source: Source, passage: PassageReading, behind: flo
 def _find_named_cell(question: str, source: Source) -> TableAnswer | None:
     """Return the cell of a context that a question names, if need be without its year; None without such a cell.
 
-    Another version of the document has a cell for its own year.
+    Without the year, as another version of the document has its own year there.
     """
     for wording in dict.fromkeys((question, _OF_YEAR.sub("", question))):
         cell = table_answer(wording, [source])

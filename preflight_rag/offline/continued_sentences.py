@@ -146,12 +146,7 @@ def with_neighbour(question: str, quote: str, source: Source) -> str:
 def _join_with_answer(question: str, quote: str, source: Source, start: int, following: Sequence[Span]) -> str:
     """Return a quote joined with the next sentence; for a remedy also with the sentences that go on about it.
 
-    Args:
-        question: The question.
-        quote: A part of the passage, verbatim.
-        source: The passage.
-        start: The quote's offset in the passage.
-        following: The sentences behind the quote, at least one.
+    The quote begins at the offset `start` of the passage; `following` are the sentences behind it, at least one.
     """
     (begin, stop), *further = following
     # The next line of a form gives no reason, unless it says so.
@@ -173,7 +168,7 @@ def _join_with_answer(question: str, quote: str, source: Source, start: int, fol
 
 
 def _depends_on_previous(question: str, quote: str, missing: frozenset[str], previous: str) -> bool:
-    """Return whether a quote needs the sentence before it to be understood.
+    """Return whether a quote needs the sentence before it to be understood; it lacks the `missing` question words.
 
     That sentence refuses what a yes/no question asks, and the quote only names an exception ("Battery candles are all
     right"); or it has a missing word, and the quote begins with a pronoun; or it has most missing words.
@@ -258,9 +253,10 @@ def _gives_examples(sentence: str) -> bool:
 
 
 def _has_missing_words(question: str, missing: frozenset[str], sentence: str) -> bool:
-    """Return whether a sentence has most of the missing words, two at least; for a yes/no question one if it is all.
+    """Return whether a sentence has most of the question words that a quote lacks; two at least.
 
-    For "Is the ale vegan?" the quote "Cider is vegan." lacks "ale", which "Ale is fined with isinglass." has.
+    For a yes/no question one is enough if no other is missing: for "Is the ale vegan?", "Cider is vegan." lacks "ale",
+    which "Ale is fined with isinglass." has.
     """
     missing = missing - NO_SUBJECT
     shared = missing.intersection(words_by_token(sentence))

@@ -28,8 +28,9 @@ def put_newest_edition_first(question: str, draft: Draft, sources: Mapping[int, 
     """Return an unclaimed draft, its quotes of replaced editions behind those of the same rule in newer editions.
 
     If the first quote and its newer version answer the question with different figures, these two alone are shown,
-    under the line that documents give different answers. The draft is returned unchanged if it claims an answer, if the
-    question names the older edition or its year, or if the line above the quotes says more than that they are near.
+    under the line that documents give different answers. Two quotes keep their order if the question names the older
+    edition. The draft is returned unchanged if it claims an answer, if no quote has the year in the question, or if the
+    line above the quotes says more than that they are near.
     """
     shown = [(sources[n], quote) for n, quote in draft.quotes if n in sources]
     if draft.claims or not draft.found or is_of_other_years(question, shown):

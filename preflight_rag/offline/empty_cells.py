@@ -30,8 +30,8 @@ _ASKS_WITHOUT = re.compile(
     re.IGNORECASE,
 )
 _ASKS_NOT_DONE = re.compile(
-    rf"(?:{_GROUP}) (?:still |currently |now )?(?:(?:is|are|was|were) (?:not|never)|(?:has|have|had) (?:not|never) been) "
-    r"(?:yet )?(?P<what>[\w-]{2,40})(?: yet| at all)?",
+    rf"(?:{_GROUP}) (?:still |currently |now )?(?:(?:is|are|was|were) (?:not|never)|(?:has|have|had) (?:not|never)"
+    r" been) (?:yet )?(?P<what>[\w-]{2,40})(?: yet| at all)?",
     re.IGNORECASE,
 )
 _ASKS_OPEN = re.compile(

@@ -107,12 +107,7 @@ def _introduces_list(quote: str, text: str, start: int) -> bool:
 def _find_end_of_items(question: str, quote: str, text: str, start: int, end: int) -> int:
     """Return the offset at which the items end that are shown behind a quote; `end` if none is shown.
 
-    Args:
-        question: The question.
-        quote: What introduces the items.
-        text: The text with the items.
-        start: Offset from which the length of what is shown is counted.
-        end: Offset at which the items begin.
+    The quote introduces the items, which begin at `end`; the length of what is shown is counted from `start`.
     """
     missing = subject_words(question).difference(words(quote))
     count, end_of_shown, line_end, is_below_blank_line = 0, end, end, False

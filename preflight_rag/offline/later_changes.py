@@ -96,9 +96,9 @@ def find_later_change(question: str, source: Source, quote: str, sources: Sequen
     return None
 
 
-def shares_word_with_question(question: str, change: str) -> bool:
+def shares_word_with_question(question: str, sentence: str) -> bool:
     """Return whether a sentence has a word of the question that is no stop word."""
-    return not (frozenset(words(question)) - STOP_WORDS).isdisjoint(words_by_token(change))
+    return not (frozenset(words(question)) - STOP_WORDS).isdisjoint(words_by_token(sentence))
 
 
 def _is_later(other: Source, source: Source, quote: str) -> bool:

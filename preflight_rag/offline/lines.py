@@ -322,12 +322,7 @@ def _find_clause(text: str, spans: Sequence[tuple[int, int]], strings: Sequence[
     """Return the clause whose number stands in the first sentence, up to the next clause; "" if none does.
 
     The number often stands before a heading, or in a line of which the text follows below. A sentence that begins
-    after `MAX_CLAUSE_CHARACTERS` of the clause is left out.
-
-    Args:
-        text: The text of a passage.
-        spans: The sentences of the text, from the one in which the clause may begin.
-        strings: The exact strings of the question.
+    after `MAX_CLAUSE_CHARACTERS` of the clause is left out. `spans` are the text's sentences from the first one on.
     """
     (start, end), *following = spans
     number = next((string for string in strings if is_clause(string) and holds(text[start:end], string)), "")
@@ -386,11 +381,7 @@ def _find_amounts(text: str) -> frozenset[tuple[str, str]]:
 def _keep_rows_of_amounts(sources: Sequence[Source], asked: frozenset[tuple[str, str]]) -> list[Source]:
     """Return the passages without rows of another amount, if rows of the same document have a requested one.
 
-    A passage of which no text is left is left out.
-
-    Args:
-        sources: The passages.
-        asked: The amounts in the question, as `_find_amounts` returns them.
+    A passage of which no text is left is left out. `asked` are the question's amounts, as of `_find_amounts`.
     """
     asked_by_document: dict[str, set[tuple[str, str]]] = {}
     for source in sources:
