@@ -1,4 +1,4 @@
-"""Composing one answer from the groups' drafts.
+"""Composition of one answer from the groups' drafts.
 
 Each answer has its entity and descriptor; contradictions are shown side by side.
 
@@ -32,11 +32,11 @@ from preflight_rag.text.values import with_digits
 from preflight_rag.text.versions import are_versions, dated, newest_first
 from preflight_rag.text.words import STOP_WORDS, words
 
-EDITED = 0.6
-"""Least share of the shorter statement's words in the other one at which two with words of their own count as an edit;
-a guess."""
-LONGEST_QUOTE = 300
-"""Most characters of a quote beside an answer; a guess: two sentences."""
+MIN_EDITED_OVERLAP = 0.6
+"""Least share of the smaller statement's words in the other one at which two statements, each with words of its own,
+count as an edit and not as one answer; a guess."""
+MAX_QUOTE_CHARACTERS = 300
+"""Largest number of characters of a quote beside an answer; a guess: two sentences."""
 
 _LABEL = re.compile(r"^\W*+([^:\n]{1,90}?)[*_]{0,2}\s*:[*_]{0,2}\s+")
 _NUMERAL = re.compile(r"\d[\d.,]*")
@@ -89,8 +89,8 @@ class Groups:
         """The pairs of contexts whose relation is counterfactual."""
         return {frozenset((one.a, one.b)) for one in self.relations if one.kind == "counterfactual"}
 
-    def further(self, rank: int) -> list[int]:
-        """Return the contexts that this one represents, since they were dropped in its favour."""
+    def represented_by(self, rank: int) -> list[int]:
+        """Return the contexts that a context represents, since they were dropped in its favour."""
         return self.organisation["sources"].get(str(rank), [])
 
     def text(self, rank: int) -> str:
@@ -99,74 +99,87 @@ class Groups:
 
 
 def compose(groups: Groups) -> ComposedDraft:
-    """Return the answer of all groups; "not found" if no group has one."""
+    """Return the composed answer of all groups; its draft is empty, as "not found", if no group has an answer.
+
+    Of failed groups the noted answers are shown, with a note.
+    """
     gaps: list[dict[str, str]] = []
-    items = _without_echoes(list(chain.from_iterable(_items(draft, groups, gaps) for draft in groups.drafts)))
+    answers = [_answers_of_group(draft, groups, gaps) for draft in groups.drafts]
+    items = _without_echoes(list(chain.from_iterable(answers)))
     quotes: dict[tuple[int, str], None] = {}
     for item in items:
-        _verify(item, groups)
+        _locate_and_verify(item, groups)
         for rank in item.ranks:
-            span = item.span if rank == item.rank else _quote(rank, item.answer, [], groups, noted=True)
+            span = item.span if rank == item.rank else _quote_span(rank, item.answer, [], groups, noted=True)
             if span:
                 quotes[rank, groups.text(rank)[slice(*span)]] = None
     entries = [EntryState(entity=i.entity, descriptor=i.descriptor, answer=i.answer, ranks=i.ranks) for i in items]
-    text = (_verbatim(items, groups) or "\n\n".join(_paragraphs(items, groups))).strip()
+    text = (_completed_reply(items, groups) or "\n\n".join(_paragraphs(items, groups))).strip()
     if text:
         text = "\n\n".join([text, *undescribed_answers(groups.contexts, groups.relations)])
     failed = sum(draft["status"] in ("failed", "unreadable") for draft in groups.drafts)
     if failed and text:
         parts = f"{failed} of {len(groups.drafts)} groups of passages"
         text += f"\n\nNote: {parts} could not be answered by the model; what their passages say is quoted as it stands."
-    kept = [(rank, quote) for draft in groups.drafts for rank, quote in draft["quotes"]]
-    claims = not any(_doubted(item, groups) for item in items)
-    quoted = tuple(dict.fromkeys([*quotes, *kept]))
-    draft = Draft(text, quoted, found=bool(text), choice=groups.choice, claims=claims)
-    announced = {frozenset((a.rank, b.rank)) for a, b in combinations(items, 2) if _announced(a, b, groups)}
+    quotes_of_drafts = [(rank, quote) for draft in groups.drafts for rank, quote in draft["quotes"]]
+    all_quotes = tuple(dict.fromkeys([*quotes, *quotes_of_drafts]))
+    claims = not any(_is_uncertain(item, groups) for item in items)
+    draft = Draft(text, all_quotes, found=bool(text), choice=groups.choice, claims=claims)
+    announced = {frozenset((a.rank, b.rank)) for a, b in combinations(items, 2) if _is_announced(a, b, groups)}
     return ComposedDraft(draft, entries, gaps, announced)
 
 
-def _items(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
-    """Return the answers of one group, and for each context that none of them cites the answer in its note."""
-    items: dict[int, ComposedAnswer] = {}
-    loose: list[ComposedAnswer] = []
+def _answers_of_group(draft: GroupDraft, groups: Groups, gaps: list[dict[str, str]]) -> list[ComposedAnswer]:
+    """Return the answers in a group's draft, and for each context that they do not cite, the answer in its note.
+
+    Statements that cite no context of the group come last. An entry is appended to `gaps` for each uncited context with
+    a noted answer, and, if there are other answers, for each statement without a context.
+    """
+    answers: dict[int, ComposedAnswer] = {}
+    without_context: list[ComposedAnswer] = []
     for statement, ranks in _statements(draft, groups):
-        own = [rank for rank in ranks if rank in draft["ranks"]]
-        if not own:
-            loose.append(ComposedAnswer(0, *_about(draft, groups), statement, ranks))
-        elif own[0] in items:
-            items[own[0]].answer += f"; {statement}"
-            items[own[0]].ranks += [rank for rank in ranks if rank not in items[own[0]].ranks]
+        ranks_of_group = [rank for rank in ranks if rank in draft["ranks"]]
+        if not ranks_of_group:
+            without_context.append(ComposedAnswer(0, *_common_subject(draft, groups), statement, ranks))
+            continue
+        first = ranks_of_group[0]
+        if first in answers:
+            answers[first].answer += f"; {statement}"
+            answers[first].ranks += [rank for rank in ranks if rank not in answers[first].ranks]
         else:
-            context = groups.contexts[own[0]]
-            answer = _without_label(statement, context)
-            items[own[0]] = ComposedAnswer(own[0], context.entity, context.descriptor, answer, [own[0], *ranks])
-    cited = set(chain.from_iterable(item.ranks for item in items.values()))
+            context = groups.contexts[first]
+            text = _without_label(statement, context)
+            answers[first] = ComposedAnswer(first, context.entity, context.descriptor, text, [first, *ranks])
+    cited = set(chain.from_iterable(answer.ranks for answer in answers.values()))
     for rank in draft["ranks"]:
-        if rank not in cited and (noted := _noted(rank, draft, groups)):
-            items[rank] = noted
-            gaps.append(_gap(draft, f"context {rank} is missing in the group's answer; what was noted of it stands"))
-    for item in items.values():
-        extra = list(chain.from_iterable(map(groups.further, item.ranks)))
-        # A context of the same thing may have been left out for another answer that both give.
-        extra = [rank for rank in extra if _states_figures(item.answer, groups.text(rank))]
-        item.ranks = list(dict.fromkeys([*item.ranks, *extra]))
-    if loose and items:
-        gaps += [_gap(draft, f"{item.answer[:80]!r} cites no context of its group") for item in loose]
-    return [*items.values(), *loose]
+        if rank not in cited and (noted := _noted_answer(rank, draft, groups)):
+            answers[rank] = noted
+            error = f"context {rank} is missing in the group's answer; what was noted of it stands"
+            gaps.append(_failure_entry(draft, error))
+    for answer in answers.values():
+        represented = chain.from_iterable(map(groups.represented_by, answer.ranks))
+        # A context of the same entity may have been left out for another answer that both give.
+        agreeing = [rank for rank in represented if _states_figures(answer.answer, groups.text(rank))]
+        answer.ranks = list(dict.fromkeys([*answer.ranks, *agreeing]))
+    if without_context and answers:
+        for answer in without_context:
+            gaps.append(_failure_entry(draft, f"{answer.answer[:80]!r} cites no context of its group"))
+    return [*answers.values(), *without_context]
 
 
 def _without_echoes(items: Sequence[ComposedAnswer]) -> list[ComposedAnswer]:
-    """Return the items without repetitions: without those that cite no context and repeat another item's answer."""
-    own = [item for item in items if item.rank]
+    """Return the answers without those that cite no context and repeat an answer that does."""
+    with_context = [item for item in items if item.rank]
     distinct = []
     for item in items:
-        if item.rank or not any(item.answer == o.answer and set(item.ranks) <= set(o.ranks) for o in own):
+        repeats = any(item.answer == other.answer and set(item.ranks) <= set(other.ranks) for other in with_context)
+        if item.rank or not repeats:
             distinct.append(item)
     return distinct
 
 
-def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
-    """Return the entity and descriptor of a group, as far as all of its contexts agree."""
+def _common_subject(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
+    """Return the entity and descriptor of a group's contexts; "" and None where they differ."""
     contexts = [groups.contexts[rank] for rank in draft["ranks"]]
     entities = {context.entity for context in contexts}
     descriptors = {context.descriptor for context in contexts}
@@ -176,15 +189,16 @@ def _about(draft: GroupDraft, groups: Groups) -> tuple[str, str | None]:
 
 
 def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[int]]]:
-    """Yield the statements of a group's text with the ranks they cite.
+    """Yield the statements of a group's text, each with the ranks that it cites.
 
-    A statement without citation marks gets the rank of the context that states it.
+    A line without citation marks gets the rank of the context that supports it best, or of the group's only context;
+    else none.
     """
     for line in draft["text"].splitlines():
-        cited, at = [], 0
+        cited, position = [], 0
         for marked in MARKS.finditer(line):
-            cited.append((line[at : marked.start()].strip(" .;,"), marked[0]))
-            at = marked.end()
+            cited.append((line[position : marked.start()].strip(" .;,"), marked[0]))
+            position = marked.end()
         if cited:
             for statement, marks in cited:
                 if re.search(r"\w", statement):
@@ -196,231 +210,257 @@ def _statements(draft: GroupDraft, groups: Groups) -> Iterable[tuple[str, list[i
 
 
 def _without_label(statement: str, context: ContextNote) -> str:
-    """Return a statement without the context's name before its colon. Descriptors may contain colons, too."""
-    own = re.escape(labelled(context.entity, context.descriptor))
-    whole = re.match(rf"[*_]{{0,2}}{own}[*_]{{0,2}}\s*:\s+", statement)
-    if context.entity and whole:
-        return statement[whole.end() :].strip() or statement
-    label = _LABEL.match(statement)
+    """Return a statement without the label before its colon, if that is the context's or shares a word with it."""
+    own_label = re.escape(labelled(context.entity, context.descriptor))
+    # The whole label first, since a descriptor may contain a colon, too.
+    label_match = re.match(rf"[*_]{{0,2}}{own_label}[*_]{{0,2}}\s*:\s+", statement)
+    if context.entity and label_match:
+        return statement[label_match.end() :].strip() or statement
+    other_label = _LABEL.match(statement)
     names = f"{context.entity} {context.descriptor or ''}".casefold()
-    if label and set(re.findall(r"\w{3,}", label[1].casefold())) & set(re.findall(r"\w{3,}", names)):
-        return statement[label.end() :].strip() or statement
+    if other_label and set(re.findall(r"\w{3,}", other_label[1].casefold())) & set(re.findall(r"\w{3,}", names)):
+        return statement[other_label.end() :].strip() or statement
     return statement
 
 
-def _noted(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | None:
+def _noted_answer(rank: int, draft: GroupDraft, groups: Groups) -> ComposedAnswer | None:
     """Return the answer in a context's note as a composed answer; None if the note has none.
 
-    A note made by rule counts only if the reply was unusable or a relation says that the context answers.
+    A note made by rule counts only if its context is about the question's subject, and if the reply was unusable or a
+    relation says that the context answers.
     """
     context = groups.contexts[rank]
     if not context.answer or not context.relevant:
         return None
-    answers = any(
+    is_known_to_answer = any(
         rank in (relation.a, relation.b) and relation.kind in ("distracting", "counterfactual", "duplicated")
         for relation in groups.relations
     )
     unusable = draft["status"] in ("unreadable", "failed")
-    if not context.told and not unusable and not (answers and draft["status"] == "answered"):
+    if not context.told and not unusable and not (is_known_to_answer and draft["status"] == "answered"):
         return None
-    if not context.told and not _on_subject(rank, groups):
+    if not context.told and not _is_on_subject(rank, groups):
         return None
-    answer = MARK.sub("", context.answer).strip(" .\n")
-    return ComposedAnswer(rank, context.entity, context.descriptor, answer, [rank], noted=True)
+    text = MARK.sub("", context.answer).strip(" .\n")
+    return ComposedAnswer(rank, context.entity, context.descriptor, text, [rank], noted=True)
 
 
-def _on_subject(rank: int, groups: Groups) -> bool:
-    """Return whether a passage speaks of the question's subject; true if the passage is unknown."""
+def _is_on_subject(rank: int, groups: Groups) -> bool:
+    """Return whether a context is about the name in the question; True if its text is unknown."""
     passage = groups.sources.get(rank)
     return passage is None or speaks_of(surface_name(groups.question), passage.title, passage.text)
 
 
-def _verify(item: ComposedAnswer, groups: Groups) -> None:
-    """Find the quote that states an answer, and note whether quote and figures confirm it."""
+def _locate_and_verify(item: ComposedAnswer, groups: Groups) -> None:
+    """Set an answer's quote span, and whether the quote and its numbers verify the answer; make its ranks distinct."""
     quotes = []
     for draft in groups.drafts:
-        for rank, quote in draft["quotes"]:
-            if rank == item.rank:
-                quotes.append(quote)
-    wanted = numbers_of(item.answer)
+        quotes += [quote for rank, quote in draft["quotes"] if rank == item.rank]
     item.ranks = list(dict.fromkeys(item.ranks))
-    item.span = _quote(item.rank, item.answer, quotes, groups, noted=item.noted)
+    item.span = _quote_span(item.rank, item.answer, quotes, groups, noted=item.noted)
     if item.span:
         text = groups.text(item.rank)
-        quoted = numbers_of(text[slice(*item.span)])
+        numbers, quoted_numbers = numbers_of(item.answer), numbers_of(text[slice(*item.span)])
         # A quote from the model that is nowhere in the text speaks against the answer; a missing quote says nothing.
-        given = not quotes or any(locate(quote, text) for quote in quotes)
-        item.verified = given and (not wanted or bool(wanted & quoted))
+        is_quoted = not quotes or any(locate(quote, text) for quote in quotes)
+        item.verified = is_quoted and (not numbers or bool(numbers & quoted_numbers))
 
 
-def _quote(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
+def _quote_span(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
     """Return where a context states an answer: a quote given for it, else the sentence that supports or contains it.
 
-    An answer that comes from the comparison (`noted`) may also be located by the sentence with the noted words, or by
-    the sentence nearest to the question.
+    The first of these with all numbers of the answer counts, else the first; None if there is none.
+
+    Args:
+        rank: The context's number.
+        answer: The answer.
+        quotes: The quotes that the reader gave for it.
+        groups: The groups with their contexts.
+        noted: Whether the answer comes from the comparison of contexts; then the sentence with the noted words, or, for
+            a note by rule, the sentence nearest to the question, counts as well.
     """
     text = groups.text(rank)
-    spans = [span for quote in quotes if (span := locate(quote, text))]
-    spans += [span for span in (support(answer, text), _sentence_with(answer, text)) if span]
+    candidates = [locate(quote, text) for quote in quotes]
+    candidates += [support(answer, text), _sentence_with(answer, text)]
     context = groups.contexts.get(rank)
     if noted and context and context.answer:
-        spans += [span for span in (_sentence_with(context.answer, text),) if span]
-        if not context.told and not spans:
-            spans += [span for span in (locate(nearest_sentence(groups.question, text), text),) if span]
-    wanted = numbers_of(answer)
-    return next((span for span in spans if wanted <= _stated_numbers(text[slice(*span)])), spans[0] if spans else None)
+        candidates.append(_sentence_with(context.answer, text))
+        if not context.told and not any(candidates):
+            candidates.append(locate(nearest_sentence(groups.question, text), text))
+    spans = [span for span in candidates if span]
+    numbers = numbers_of(answer)
+    with_numbers = (span for span in spans if numbers <= _stated_numbers(text[slice(*span)]))
+    return next(with_numbers, spans[0] if spans else None)
 
 
 def _states_figures(answer: str, text: str) -> bool:
-    """Return whether one sentence of a text has a number of an answer and a word of it, if the answer has these."""
-    wanted = numbers_of(answer)
-    named = frozenset(words(_NUMERAL.sub(" ", answer))) - STOP_WORDS
-    sentences = (text[slice(*span)] for span in sentence_spans(text)) if wanted else ()
-    # A figure alone proves little: "3" is in many sentences, "3" beside "districts" in few.
-    return not wanted or any(
-        wanted & _stated_numbers(sentence) and (not named or named & frozenset(words(sentence)))
-        for sentence in sentences
-    )
+    """Return whether one sentence of a text has a number and a word of an answer.
+
+    True for an answer without numbers; of an answer without words the number suffices.
+    """
+    numbers = numbers_of(answer)
+    if not numbers:
+        return True
+    terms = frozenset(words(_NUMERAL.sub(" ", answer))) - STOP_WORDS
+    for span in sentence_spans(text):
+        sentence = text[slice(*span)]
+        # A figure alone proves little: "3" is in many sentences, "3" beside "districts" in few.
+        if numbers & _stated_numbers(sentence) and (not terms or terms & frozenset(words(sentence))):
+            return True
+    return False
 
 
 def _stated_numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text, in digits or words, without those of a list's items."""
+    """Return the numbers of a text, written in digits or words, without the numbers of list items."""
     stated = ITEM_NUMBER.sub(" ", text)
     return numbers_of(stated) | numbers_of(with_digits(stated))
 
 
 def _sentence_with(answer: str, text: str) -> Span | None:
-    """Return the sentence that contains a short answer as whole words."""
+    """Return the span of the first sentence with an answer as whole words; None without one, or without a word."""
     pattern = re.compile(rf"(?<!\w){re.escape(answer.strip(' .'))}(?!\w)", re.IGNORECASE)
     spans = (span for span in sentence_spans(text) if pattern.search(text[slice(*span)]))
     return next(spans, None) if re.search(r"\w", answer) else None
 
 
-def _verbatim(items: Sequence[ComposedAnswer], groups: Groups) -> str:
-    """Return a single group's own text, completed by the answers and sources that it omits; "" for anything else."""
-    if len(groups.drafts) != 1 or groups.drafts[0]["status"] != "answered" or _sides(items, groups, least=2):
+def _completed_reply(items: Sequence[ComposedAnswer], groups: Groups) -> str:
+    """Return the reply of the only group, completed by the answers and the numbers of sources that it omits.
+
+    "" if there are several groups, if the group is not answered, or if its answers contradict each other.
+    """
+    if (
+        len(groups.drafts) != 1
+        or groups.drafts[0]["status"] != "answered"
+        or _contradicting_sets(items, groups, least=2)
+    ):
         return ""
     text = groups.drafts[0]["text"]
     cited = {int(rank) for rank in MARK.findall(text)}
-    lines = [text, *(_line(item, groups) for item in items if item.rank and item.rank not in cited)]
+    lines = [text, *(_line_of_answer(item, groups) for item in items if item.rank and item.rank not in cited)]
     for item in items:
-        count = _count(item.ranks, groups)
-        if item.rank in cited and groups.further(item.rank) and count > 1:
+        count = _number_of_documents(item.ranks, groups)
+        if item.rank in cited and groups.represented_by(item.rank) and count > 1:
             about = f"{label(item)}: " if len(items) > 1 else ""
-            lines.append(f"{about}{count} sources agree {_marks(item.ranks, item, groups)}.")
+            lines.append(f"{about}{count} sources agree {_citation_marks(item.ranks, item, groups)}.")
     return "\n\n".join(lines)
 
 
 def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
-    """Return one paragraph for each uncontradicted answer, and one with all sides for each contradiction."""
-    sides = _sides(items, groups, least=2)
-    done: set[int] = set()
-    out = []
+    """Return a paragraph for each uncontradicted answer, and the paragraphs of each set that contradict each other."""
+    sides = _contradicting_sets(items, groups, least=2)
+    shown_ids: set[int] = set()
+    paragraphs = []
     for item in items:
-        if id(item) in done:
+        if id(item) in shown_ids:
             continue
-        together = _side_of(item, sides)
-        done |= {id(other) for other in together}
-        out += [_line(item, groups)] if len(together) == 1 else _contradiction(together, groups)
-    return out
+        contradicting = _set_of(item, sides)
+        shown_ids |= {id(other) for other in contradicting}
+        if len(contradicting) == 1:
+            paragraphs.append(_line_of_answer(item, groups))
+        else:
+            paragraphs += _lines_of_sides(contradicting, groups)
+    return paragraphs
 
 
-def _side_of(item: ComposedAnswer, sides: Sequence[list[ComposedAnswer]]) -> list[ComposedAnswer]:
-    """Return the set of contradicting answers that an answer is in; without one, the answer alone."""
+def _set_of(item: ComposedAnswer, sides: Sequence[list[ComposedAnswer]]) -> list[ComposedAnswer]:
+    """Return the set of contradicting answers that contains an answer; without one, the answer alone."""
     for side in sides:
         if any(other is item for other in side):
             return side
     return [item]
 
 
-def _sides(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:
-    """Return sets of at least `least` items whose contexts are counterfactual.
-
-    Items with equal answers never count as opposed.
-    """
-    found: list[list[ComposedAnswer]] = []
+def _contradicting_sets(items: Sequence[ComposedAnswer], groups: Groups, *, least: int) -> list[list[ComposedAnswer]]:
+    """Return the sets of answers that are connected by contradictions, those with at least `least` answers."""
+    sets: list[list[ComposedAnswer]] = []
     for item in items:
         # An answer may contradict several sides that were apart so far: they become one contradiction.
         touching = []
-        for side in found:
-            if any(_against(item, other, groups) for other in side):
-                touching.append(side)
+        for answers in sets:
+            if any(_contradict(item, other, groups) for other in answers):
+                touching.append(answers)
         joined = list(chain.from_iterable(touching))
-        found = [side for side in found if side not in touching] + [[*joined, item]]
-    return [side for side in found if len(side) >= least]
+        sets = [answers for answers in sets if answers not in touching] + [[*joined, item]]
+    return [answers for answers in sets if len(answers) >= least]
 
 
-def _against(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether two answers contradict each other: by their relation, and about the same thing."""
+def _contradict(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether two answers differ about the same thing, and their contexts are counterfactual."""
     if frozenset((a.rank, b.rank)) not in groups.counterfactual:
         return False
-    return not _agree(a, b, groups) and not about_different_things(_statement(a, groups), _statement(b, groups))
+    return not _have_same_answer(a, b, groups) and not about_different_things(
+        _statement_of(a, groups), _statement_of(b, groups)
+    )
 
 
-def _statement(item: ComposedAnswer, groups: Groups) -> Statement:
+def _statement_of(item: ComposedAnswer, groups: Groups) -> Statement:
     """Return an answer with the sentence that it is quoted from."""
     text = groups.text(item.rank)
     return Statement(item.answer, sentence_around(text, *item.span) if item.span else "")
 
 
-def _agree(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether two answers are equal, judged by the short answers of their contexts.
+def _have_same_answer(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether two answers are the same.
 
-    Whole statements share many other words. Two statements that are similar except for some words, where each has words
-    of its own, are an edit and not one answer.
+    Two statements that share most words, where each has words of its own, are an edit and not one answer. Else the
+    short answers of their contexts are compared if both have one: whole statements share words that say nothing.
     """
     if a.answer.casefold() == b.answer.casefold():
         return True
-    terms = frozenset(words(a.answer)), frozenset(words(b.answer))
-    shared = terms[0] & terms[1]
-    if terms[0] - shared and terms[1] - shared and len(shared) >= EDITED * min(map(len, terms)):
+    terms_a, terms_b = frozenset(words(a.answer)), frozenset(words(b.answer))
+    needed = MIN_EDITED_OVERLAP * min(len(terms_a), len(terms_b))
+    if terms_a - terms_b and terms_b - terms_a and len(terms_a & terms_b) >= needed:
         return False
-    # If both contexts have a short answer, these are compared: sentences share words that say nothing about it.
     noted = [context.answer for rank in (a.rank, b.rank) if (context := groups.contexts.get(rank))]
     first, second = noted if len(noted) == 2 and all(noted) else (a.answer, b.answer)
     return same_answer(first or "", second or "")
 
 
-def _contradiction(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
-    """Return the sides, newest first; sides that contradict each other for certain are announced as such."""
+def _lines_of_sides(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
+    """Return the lines of contradicting answers, newest first.
+
+    There is a block for certain contradictions, announced as such, one for versions of one document, and one for other
+    differing answers; a single answer of a block is a line of its own.
+    """
     # The second sort is stable: with equal dates, the better-ranked answer stays first.
     ordered = sorted(items, key=lambda item: item.rank)
-    ordered.sort(key=lambda item: _date(item, groups), reverse=True)
-    place = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
+    ordered.sort(key=lambda item: _latest_date(item, groups), reverse=True)
+    position = {source.n: i for i, source in enumerate(newest_first(list(groups.sources.values())))}
     # Which version replaces which is also known of documents without a date.
     if any(_are_versions(a, b, groups) for a, b in combinations(ordered, 2)):
-        ordered.sort(key=lambda item: place.get(item.rank, len(place)))
+        ordered.sort(key=lambda item: position.get(item.rank, len(position)))
     versions = [item for item in ordered if any(_are_versions(item, other, groups) for other in ordered)]
     announced = []
     for item in ordered:
-        if any(_announced(item, other, groups) for other in ordered):
+        if any(_is_announced(item, other, groups) for other in ordered):
             announced.append(item)
     announced = [item for item in announced if item not in versions]
-    rest = [item for item in ordered if item not in announced and item not in versions]
-    out = []
-    for sides, says in ((announced, CONTRADICTED), (versions, OF_VERSIONS), (rest, DIFFERENT)):
-        if len(sides) == 1:
-            out.append(_line(sides[0], groups))
-        elif sides:
-            out.append("\n".join([f"**{label(sides[0])}**: {says}", *(_side(item, groups) for item in sides)]))
-    return out
+    others = [item for item in ordered if item not in announced and item not in versions]
+    paragraphs = []
+    for answers, heading in ((announced, CONTRADICTED), (versions, OF_VERSIONS), (others, DIFFERENT)):
+        if len(answers) == 1:
+            paragraphs.append(_line_of_answer(answers[0], groups))
+        elif answers:
+            lines = [_line_of_side(item, groups) for item in answers]
+            paragraphs.append("\n".join([f"**{label(answers[0])}**: {heading}", *lines]))
+    return paragraphs
 
 
-def _announced(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether the answer announces that these two contradict each other.
+def _is_announced(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether a contradiction of two answers is certain enough to be announced as such.
 
-    Both must be short, verified, of different documents, and certainly the answer of their document; and if both
-    documents describe the entity that they mean, the descriptions must share a word.
+    Both must be short, verified, of different documents that are no versions of one, and certainly the answer of their
+    document; and if both have a descriptor of their entity, the descriptors must share a word.
     """
     described = [frozenset(words(item.descriptor)) for item in (a, b) if item.descriptor]
     documents = [groups.sources[item.rank].document_id for item in (a, b) if item.rank in groups.sources]
     return (
-        _against(a, b, groups)
+        _contradict(a, b, groups)
         and not _are_versions(a, b, groups)
         and (len(described) < 2 or bool(described[0] & described[1]))
         # Contexts without a document id may be of two documents.
         and (len(documents) < 2 or documents[0] != documents[1] or not documents[0])
-        and all(item.verified and is_short(item.answer) and _sure(item, groups) for item in (a, b))
+        and all(item.verified and is_short(item.answer) and _is_certain(item, groups) for item in (a, b))
     )
 
 
@@ -430,67 +470,67 @@ def _are_versions(a: ComposedAnswer, b: ComposedAnswer, groups: Groups) -> bool:
     return len(both) == 2 and are_versions(*both)
 
 
-def _sure(item: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether an answer is certain enough to announce a contradiction with it."""
+def _is_certain(item: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether an answer is certain enough to announce a contradiction with it; not without a note."""
     context = groups.contexts.get(item.rank)
     return context is not None and sure(told=context.told, confidence=context.confidence)
 
 
-def _doubted(item: ComposedAnswer, groups: Groups) -> bool:
-    """Return whether the reader rates an answer as uncertain."""
+def _is_uncertain(item: ComposedAnswer, groups: Groups) -> bool:
+    """Return whether the reader gave an answer no confidence, so that nothing is claimed."""
     context = groups.contexts.get(item.rank)
     return context is not None and context.confidence == 0
 
 
-def _side(item: ComposedAnswer, groups: Groups) -> str:
-    """Return the line of one side of a contradiction: answer, place, date, number of sources and quote."""
+def _line_of_side(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the line of one side of a contradiction: answer, title, date, number of sources and quote."""
     passage = groups.sources.get(item.rank)
     title = (passage.title or passage.source) if passage else ""
-    when = dated(passage) if passage else ""
-    place = [part for part in (title, "" if when in title else when) if part]
-    count = _count(item.ranks, groups)
-    place += [f"{count} sources"] if count > 1 else []
-    line = f"- {item.answer} {_marks(item.ranks, item, groups)}"
-    line += f" ({', '.join(plain(part) for part in place)})" if place else ""
-    return line + (f': "{_shown(groups.text(item.rank)[slice(*item.span)])}"' if item.span else "")
+    date = dated(passage) if passage else ""
+    details = [part for part in (title, "" if date in title else date) if part]
+    count = _number_of_documents(item.ranks, groups)
+    details += [f"{count} sources"] if count > 1 else []
+    line = f"- {item.answer} {_citation_marks(item.ranks, item, groups)}"
+    line += f" ({', '.join(plain(part) for part in details)})" if details else ""
+    return line + (f': "{_shortened_quote(groups.text(item.rank)[slice(*item.span)])}"' if item.span else "")
 
 
-def _line(item: ComposedAnswer, groups: Groups) -> str:
+def _line_of_answer(item: ComposedAnswer, groups: Groups) -> str:
     """Return the line of an answer with its label, marks and number of sources."""
-    count = _count(item.ranks, groups)
+    count = _number_of_documents(item.ranks, groups)
     agreed = f" ({count} sources)" if count > 1 else ""
     name = f"**{label(item)}**: " if item.entity else ""
-    return f"{name}{item.answer} {_marks(item.ranks, item, groups)}{agreed}".rstrip()
+    return f"{name}{item.answer} {_citation_marks(item.ranks, item, groups)}{agreed}".rstrip()
 
 
 def label(item: ComposedAnswer) -> str:
-    """Return the label that says what an answer is about."""
+    """Return the label of an answer: its entity and descriptor."""
     return labelled(item.entity, item.descriptor)
 
 
-def _marks(ranks: Sequence[int], item: ComposedAnswer, groups: Groups) -> str:
-    """Return the citation marks of an item: its own contexts, and others that contain its words."""
-    cited = [r for r in ranks if r == item.rank or not item.rank or _quote(r, item.answer, [], groups, noted=True)]
+def _citation_marks(ranks: Sequence[int], item: ComposedAnswer, groups: Groups) -> str:
+    """Return the citation marks of an answer: of its own context, and of others with a quote for it."""
+    cited = [r for r in ranks if r == item.rank or not item.rank or _quote_span(r, item.answer, [], groups, noted=True)]
     return "".join(f"[{rank}]" for rank in cited)
 
 
-def _count(ranks: Sequence[int], groups: Groups) -> int:
-    """Return the number of documents among the contexts; two records of one table count once."""
+def _number_of_documents(ranks: Sequence[int], groups: Groups) -> int:
+    """Return the number of documents of some contexts; two records of one table count once."""
     return len({groups.sources[rank].document_id for rank in ranks if rank in groups.sources})
 
 
-def _date(item: ComposedAnswer, groups: Groups) -> str:
-    """Return the latest date of the sources of an answer; empty if none is dated."""
+def _latest_date(item: ComposedAnswer, groups: Groups) -> str:
+    """Return the latest date of the sources of an answer; "" if none is dated."""
     dates = [_DATE.match(groups.sources[r].date or "") for r in item.ranks if r in groups.sources]
     return max((date.group() for date in dates if date), default="")
 
 
-def _shown(quote: str) -> str:
-    """Return a quote as plain text, cut at `LONGEST_QUOTE`."""
-    shown = plain(quote)
-    return shown if len(shown) <= LONGEST_QUOTE else shown[:LONGEST_QUOTE].rsplit(" ", 1)[0] + " …"
+def _shortened_quote(quote: str) -> str:
+    """Return a quote as plain text, cut at the end of a word before `MAX_QUOTE_CHARACTERS`."""
+    text = plain(quote)
+    return text if len(text) <= MAX_QUOTE_CHARACTERS else text[:MAX_QUOTE_CHARACTERS].rsplit(" ", 1)[0] + " …"
 
 
-def _gap(draft: GroupDraft, error: str) -> dict[str, str]:
-    """Return the entry for the state's list of failures of a group without an answer."""
+def _failure_entry(draft: GroupDraft, error: str) -> dict[str, str]:
+    """Return an entry on a group for the state's list of failures."""
     return {"stage": "aggregate_groups", "item": str(draft["group"]), "error": error}

@@ -28,106 +28,120 @@ if TYPE_CHECKING:
 BETWEEN = "\n\n"
 """Text between passages that do not overlap."""
 OF_PROMPT = 2
-"""Number of contexts of the greatest length that fit one relation prompt: a pivot and one that is compared with it."""
-_REPEATED = re.compile(r"(\[\d+\])(?:\s*\1)+")
+"""Number of longest contexts that fit one relation prompt: a pivot and one that is compared with it."""
+_REPEATED_MARK = re.compile(r"(\[\d+\])(?:\s*\1)+")
 
 
 def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = None, most: int = 0) -> list[Source]:
-    """Return passages as contexts, by number: the passages of one document are one context, in the document's order.
+    """Return the contexts of passages, by number: the passages of one document, in their order, are one context.
 
     Args:
         sources: The passages.
-        tokens: Length of each in a prompt, by number.
-        most: Most tokens of a context; of a longer document, the best-ranked passages that fit are taken. 0: no limit.
+        tokens: Number of tokens of each in a prompt, by number.
+        most: Largest number of tokens of a context, or 0 for no limit. Of a longer document, the best-ranked passages
+        that fit are taken, at least one.
     """
-    spoken: dict[str, list[Source]] = {}
+    passages_of_document: dict[str, list[Source]] = {}
     for source in sorted(sources, key=lambda source: source.n):
         # A source of no known document stands for itself; no id begins with a null character.
-        spoken.setdefault(source.record or source.document_id or f"\0{source.n}", []).append(source)
-    found = []
-    for parts in spoken.values():
-        # In order of rank, so that the best passages are kept if the document is too long for a prompt.
-        first, left = parts[0], most
+        key = source.record or source.document_id or f"\0{source.n}"
+        passages_of_document.setdefault(key, []).append(source)
+    contexts = []
+    for passages in passages_of_document.values():
+        budget = most
         kept: list[Source] = []
-        for part in parts:
-            left -= (tokens or {}).get(part.n, 0)
-            if not kept or left >= 0 or not most:
-                kept.append(part)
-        found.append(_joined(first, sorted(kept, key=lambda part: (part.start, part.n))))
-    return found
+        # In order of rank, so that the best passages are kept.
+        for passage in passages:
+            budget -= (tokens or {}).get(passage.n, 0)
+            if not kept or budget >= 0 or not most:
+                kept.append(passage)
+        kept.sort(key=lambda passage: (passage.start, passage.n))
+        contexts.append(_joined_passages(passages[0], kept))
+    return contexts
 
 
-def _joined(first: Source, parts: Sequence[Source]) -> Source:
-    """Join a document's passages into one source; a part's text is what it adds to the parts before it."""
-    if len(parts) == 1:
+def _joined_passages(first: Source, passages: Sequence[Source]) -> Source:
+    """Return one source with the text of a document's passages; each of its parts has the text that it adds.
+
+    Args:
+        first: The best-ranked passage, whose other fields the source has.
+        passages: The passages in the document's order.
+    """
+    if len(passages) == 1:
         return replace(first, parts=(first,))
-    text, end, own = "", 0, []
-    for part in parts:
+    text, end, parts = "", 0, []
+    for passage in passages:
         # Neighbouring passages overlap; the words that both contain are taken once. Offsets alone do not decide: text
         # that was normalised differently is kept twice rather than cut.
-        lap = part.text[: max(0, end - part.start)]
-        shared = len(lap) if text.endswith(lap) else 0
-        added = part.text[shared:]
+        overlap = passage.text[: max(0, end - passage.start)]
+        shared = len(overlap) if text.endswith(overlap) else 0
+        added = passage.text[shared:]
         text += added if shared or not text else BETWEEN + added
-        end = max(end, part.start + len(part.text))
-        own.append(replace(part, text=added))
-    return replace(first, text=text, start=parts[0].start, parts=tuple(own))
+        end = max(end, passage.start + len(passage.text))
+        parts.append(replace(passage, text=added))
+    return replace(first, text=text, start=passages[0].start, parts=tuple(parts))
 
 
 def in_passages(
     draft: Draft, entries: Sequence[EntryState], contexts: Mapping[int, Source]
 ) -> tuple[Draft, list[EntryState]]:
-    """Return a draft over contexts as a draft over passages.
+    """Return a draft and its entries with the numbers of passages in place of those of contexts.
 
-    Each quote and mark gets the passage that contains its words.
+    A quote gets the passage that contains it; a citation mark gets the passage of its context's quotes, or of the whole
+    context without quotes, that shares most words with the line before the mark. Unchanged if each context has one
+    passage.
     """
     if all(len(context.parts) < 2 for context in contexts.values()):
         return draft, list(entries)
-    quotes = tuple((_holder(n, quote, contexts), quote) for n, quote in draft.quotes)
-    quoted: dict[int, list[tuple[int, str]]] = {}
-    for (n, _), (part, quote) in zip(draft.quotes, quotes, strict=True):
-        quoted.setdefault(n, []).append((part, quote))
-    marked: dict[int, dict[int, None]] = {}
+    quotes = tuple((_passage_of_quote(n, quote, contexts), quote) for n, quote in draft.quotes)
+    quotes_of_context: dict[int, list[tuple[int, str]]] = {}
+    for (n, _), passage_quote in zip(draft.quotes, quotes, strict=True):
+        quotes_of_context.setdefault(n, []).append(passage_quote)
+    passages_of_context: dict[int, dict[int, None]] = {}
     lines = []
     for line in draft.text.split("\n"):
-        out, at = "", 0
+        new_line, position = "", 0
         for mark in MARK.finditer(line):
             n = int(mark[1])
-            texts = quoted.get(n) or [(part.n, part.text) for part in contexts[n].parts] if n in contexts else [(n, "")]
-            # A mark names a context; it is changed to the passage whose words are most similar to the line before the
-            # mark.
-            wanted = set(words(without_marks(line[: mark.start()])))
-            part = max(texts, key=lambda item: len(wanted & set(words(item[1]))))[0]
-            marked.setdefault(n, {})[part] = None
-            out, at = f"{out}{line[at : mark.start()]}[{part}]", mark.end()
-        lines.append(out + line[at:])
-    moved: list[EntryState] = []
+            if n in quotes_of_context:
+                candidates = quotes_of_context[n]
+            else:
+                candidates = [(part.n, part.text) for part in contexts[n].parts] if n in contexts else [(n, "")]
+            terms = set(words(without_marks(line[: mark.start()])))
+            passage, _ = max(candidates, key=lambda candidate: len(terms & set(words(candidate[1]))))
+            passages_of_context.setdefault(n, {})[passage] = None
+            new_line, position = f"{new_line}{line[position : mark.start()]}[{passage}]", mark.end()
+        lines.append(new_line + line[position:])
+    new_entries: list[EntryState] = []
     for entry in entries:
-        moved.append({**entry, "ranks": [part for n in entry["ranks"] for part in marked.get(n, {n: None})]})
-    return replace(draft, text="\n".join(lines), quotes=quotes), moved
+        ranks = chain.from_iterable(passages_of_context.get(n, {n: None}) for n in entry["ranks"])
+        new_entries.append({**entry, "ranks": list(ranks)})
+    return replace(draft, text="\n".join(lines), quotes=quotes), new_entries
 
 
-def _holder(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
-    """Return the passage of a context that contains a quote; if none does, the context's own number."""
+def _passage_of_quote(n: int, quote: str, contexts: Mapping[int, Source]) -> int:
+    """Return the number of the passage of a context that contains a quote; the context's own number if none does."""
     parts = contexts[n].parts if n in contexts else ()
     exact = next((part.n for part in parts if quote in part.text), None)
     return exact or next((part.n for part in parts if locate(quote, part.text)), n)
 
 
 def by_context(draft: Draft, contexts: Sequence[Source]) -> Draft:
-    """Return a draft over passages as a draft over their contexts."""
-    of = {}
+    """Return a draft with the numbers of contexts in place of those of their passages, in quotes and marks."""
+    number_of_context = {}
     for context in contexts:
         for part in context.parts:
-            of[part.n] = context.n
+            number_of_context[part.n] = context.n
 
     def renumbered(text: str) -> str:
-        """Return a text with the numbers of contexts in its marks."""
-        return _REPEATED.sub(r"\1", MARK.sub(lambda mark: f"[{of.get(int(mark[1]), int(mark[1]))}]", text))
+        """Return a text with the numbers of contexts in its marks; a mark that is then repeated is kept once."""
+        new_text = MARK.sub(lambda mark: f"[{number_of_context.get(int(mark[1]), int(mark[1]))}]", text)
+        return _REPEATED_MARK.sub(r"\1", new_text)
 
-    return replace(draft, text=renumbered(draft.text), quotes=tuple((of.get(n, n), quote) for n, quote in draft.quotes))
+    quotes = tuple((number_of_context.get(n, n), quote) for n, quote in draft.quotes)
+    return replace(draft, text=renumbered(draft.text), quotes=quotes)
 
 
 def passages_of(contexts: Sequence[Source]) -> list[Source]:
-    """Return the passages of which contexts consist."""
+    """Return the passages of contexts; a context without parts counts as its own passage."""
     return list(chain.from_iterable(context.parts or (context,) for context in contexts))

@@ -45,25 +45,27 @@ from preflight_rag.state.values import Relation, RelationKind
 Mode = Literal["notes", "careful"]
 Kinds = frozenset[RelationKind]
 
-ANY: Kinds = frozenset({"distracting", "ambiguous", "counterfactual", "duplicated", "none"})
-_ANSWERED: Kinds = frozenset({"ambiguous", "counterfactual", "duplicated"})
-_ONE_CLASS: Kinds = frozenset({"counterfactual", "duplicated"})
-_ONE_DESCRIBED: Kinds = frozenset({"ambiguous", "none"})
-_FOLLOWS: dict[Kinds, tuple[Kinds, Kinds]] = {
-    frozenset({"counterfactual"}): (_ONE_CLASS, _ONE_CLASS),
+ANY_KIND: Kinds = frozenset({"distracting", "ambiguous", "counterfactual", "duplicated", "none"})
+_NEEDS_ANSWERS: Kinds = frozenset({"ambiguous", "counterfactual", "duplicated"})
+"""Relations that only contexts with an answer have."""
+_SAME_DESCRIPTOR: Kinds = frozenset({"counterfactual", "duplicated"})
+"""Relations of contexts with the same descriptor, or both without one."""
+_ONE_HAS_DESCRIPTOR: Kinds = frozenset({"ambiguous", "none"})
+"""Relations of a context with a descriptor and one without."""
+_KINDS_BY_PIVOT_RELATIONS: dict[Kinds, tuple[Kinds, Kinds]] = {
+    frozenset({"counterfactual"}): (_SAME_DESCRIPTOR, _SAME_DESCRIPTOR),
     frozenset({"counterfactual", "distracting"}): (frozenset({"distracting"}), frozenset()),
     frozenset({"counterfactual", "ambiguous"}): (frozenset({"none"}), frozenset({"none"})),
-    frozenset({"counterfactual", "none"}): (_ONE_DESCRIBED, _ONE_DESCRIBED),
-    frozenset({"distracting"}): (_ONE_CLASS | {"distracting"}, frozenset()),
-    frozenset({"distracting", "ambiguous"}): (_ONE_DESCRIBED, frozenset()),
-    frozenset({"distracting", "none"}): (_ONE_DESCRIBED, frozenset()),
+    frozenset({"counterfactual", "none"}): (_ONE_HAS_DESCRIPTOR, _ONE_HAS_DESCRIPTOR),
+    frozenset({"distracting"}): (_SAME_DESCRIPTOR | {"distracting"}, frozenset()),
+    frozenset({"distracting", "ambiguous"}): (_ONE_HAS_DESCRIPTOR, frozenset()),
+    frozenset({"distracting", "none"}): (_ONE_HAS_DESCRIPTOR, frozenset()),
     frozenset({"ambiguous"}): (frozenset({"duplicated"}), frozenset({"duplicated", "distracting"})),
     frozenset({"ambiguous", "none"}): (frozenset({"counterfactual"}), frozenset({"counterfactual", "distracting"})),
-    frozenset({"none"}): (_ONE_CLASS, _ONE_CLASS | {"distracting"}),
+    frozenset({"none"}): (_SAME_DESCRIPTOR, _SAME_DESCRIPTOR | {"distracting"}),
 }
-"""The relations that are possible between two contexts, given each one's relation to the pivot, for a pivot with and
-without a descriptor.
-"""
+"""The relations that are possible between two contexts, by their two relations to a pivot: for a pivot with a
+descriptor, and for one without."""
 
 
 class RelationGraph:
@@ -85,18 +87,18 @@ class RelationGraph:
         self.notes: dict[int, ContextNote] = {}
         self.pivots: list[int] = []
         self.relevant = list(contexts)
-        self._live = set(contexts)
-        self._asked: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
+        self._relevant_set = set(contexts)
+        self._replied_kinds: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
         self._unreadable: set[frozenset[int]] = set()
         self._noted_together: set[frozenset[int]] = set()
-        self._known: dict[int, bool] = {}
+        self._has_descriptor: dict[int, bool] = {}
 
     def next(self) -> tuple[int, list[int]] | None:
         """Return the next pivot and the contexts to compare it with; None when all relations are known."""
         # Algorithm 1 needs one pivot for each descriptor; further comparisons would only confirm.
-        if len(self.pivots) > max(1, self._classes_shown()):
+        if len(self.pivots) > max(1, self._minimum_classes()):
             return None
-        return self._next_class() or self._most_open()
+        return self._pivot_of_new_class() or self._pivot_with_most_open()
 
     def absorb(
         self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
@@ -113,7 +115,7 @@ class RelationGraph:
         """
         self.pivots.append(pivot)
         kinds = {n: reply.kinds[n] for n in others if n in reply.kinds}
-        answered = {n for n, kind in kinds.items() if kind in _ANSWERED}
+        answered = {n for n, kind in kinds.items() if kind in _NEEDS_ANSWERS}
         if answered:
             # A relation by answers means that both contexts have one.
             answered.add(pivot)
@@ -128,16 +130,16 @@ class RelationGraph:
             self._noted_together.update(map(frozenset, combinations(noted, 2)))
         for n in others:
             if n in kinds:
-                self._asked[pivot][n] = self._asked[n][pivot] = kinds[n]
+                self._replied_kinds[pivot][n] = self._replied_kinds[n][pivot] = kinds[n]
             else:
                 self._unreadable.add(frozenset({pivot, n}))
         self.relevant = [n for n in self.contexts if n not in self.notes or self.notes[n].answer is not None]
-        self._live = set(self.relevant)
-        self._known = self._descriptors_known()
+        self._relevant_set = set(self.relevant)
+        self._has_descriptor = self._infer_descriptors()
 
     def settled(self) -> int:
-        """Return how many contexts have no open relation left."""
-        return sum(n not in self._live or not self._open(n) for n in self.contexts)
+        """Return the number of contexts that are irrelevant, or have no open relation left."""
+        return sum(n not in self._relevant_set or not self._open_relations(n) for n in self.contexts)
 
     def relations(self, by_rule: Mapping[int, ContextNote]) -> list[Relation[int]]:
         """Return the relation of every pair of relevant contexts.
@@ -148,119 +150,132 @@ class RelationGraph:
         return [self._relation(a, b, by_rule) for a, b in combinations(self.relevant, 2)]
 
     def context(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
-        """Return the note of a context from the replies, completed by rule."""
-        note, ruled = self.notes.get(n, by_rule[n]), by_rule[n]
+        """Return the note of a context from the replies, completed by the note by rule.
+
+        It also says whether a reply noted the context (`told`), and whether the context has an answer (`relevant`).
+        """
+        note, rule_note = self.notes.get(n, by_rule[n]), by_rule[n]
         return replace(
             note,
             rank=n,
-            entity=note.entity or ruled.entity,
-            descriptor=(note.descriptor or ruled.descriptor) if self.described(n, by_rule) else None,
+            entity=note.entity or rule_note.entity,
+            descriptor=(note.descriptor or rule_note.descriptor) if self.described(n, by_rule) else None,
             told=n in self.notes,
             relevant=n in self.relevant,
         )
 
     def described(self, n: int, by_rule: Mapping[int, ContextNote]) -> bool:
-        """Return whether a context has a descriptor."""
+        """Return whether a context has a descriptor: by its reply's note, else by its relations, else by rule."""
         if n in self.notes:
             return self.notes[n].descriptor is not None
-        known = self._known.get(n)
+        known = self._has_descriptor.get(n)
         return by_rule[n].descriptor is not None if known is None else known
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
-        """Return the relation of two contexts: as replied, else by their notes and the other relations."""
-        if b in self._asked[a]:
-            return Relation[int](a=a, b=b, kind=self._asked[a][b])
-        if self._read_off(a, b):
+        """Return the relation of two contexts: as a reply states it, else by their notes and the other relations.
+
+        `none` if a reply about the two was unreadable, or nothing restricts their relation and one has no note.
+        """
+        if b in self._replied_kinds[a]:
+            return Relation[int](a=a, b=b, kind=self._replied_kinds[a][b])
+        if self._follows_from_notes(a, b):
             return Relation[int](a=a, b=b, kind=related(self.notes[a], self.notes[b]), inferred=True)
-        possible = self._possible(a, b)
+        possible = self._possible_kinds(a, b)
         unreadable = frozenset({a, b}) in self._unreadable and len(possible) > 1
         # Notes by rule are guesses: they may choose among the relations that replies leave possible, and decide nothing
         # alone.
-        unknown = possible == ANY and not (a in self.notes and b in self.notes)
-        kind = "none" if unreadable or unknown else _settled(possible, self._note(a, by_rule), self._note(b, by_rule))
+        unknown = possible == ANY_KIND and not (a in self.notes and b in self.notes)
+        kind = (
+            "none"
+            if unreadable or unknown
+            else _kind_by_notes(possible, self._note_of(a, by_rule), self._note_of(b, by_rule))
+        )
         return Relation[int](a=a, b=b, kind=kind, inferred=True)
 
-    def _note(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
-        """Return the note of a context; if no reply gave one, that by rule."""
+    def _note_of(self, n: int, by_rule: Mapping[int, ContextNote]) -> ContextNote:
+        """Return the reply's note of a context, else its note by rule."""
         return self.notes.get(n) or by_rule[n]
 
-    def _possible(self, a: int, b: int) -> Kinds:
+    def _possible_kinds(self, a: int, b: int) -> Kinds:
         """Return the relations that are still possible between two contexts, given how each relates to the pivots."""
-        possible, known = ANY, self._known
+        possible, has_descriptor = ANY_KIND, self._has_descriptor
         for pivot in self.pivots:
-            to_a, to_b = self._asked[pivot].get(a), self._asked[pivot].get(b)
+            to_a, to_b = self._replied_kinds[pivot].get(a), self._replied_kinds[pivot].get(b)
             # Nothing follows from a pivot without an answer: the table is about contexts that answer.
-            if to_a is None or to_b is None or pivot not in self._live:
+            if to_a is None or to_b is None or pivot not in self._relevant_set:
                 continue
-            allowed = follows(to_a, to_b, described=known.get(pivot))
+            allowed = follows(to_a, to_b, described=has_descriptor.get(pivot))
             # If replies contradict each other and leave nothing possible, those of earlier pivots count.
             possible = possible & allowed or possible
             if len(possible) == 1:
                 break
         return possible
 
-    def _open(self, n: int) -> list[int]:
+    def _open_relations(self, n: int) -> list[int]:
         """Return the contexts whose relation to this one is neither stated in a reply nor inferred."""
         return [
             other
             for other in self.relevant
             if other != n
-            and other not in self._asked[n]
+            and other not in self._replied_kinds[n]
             and frozenset({n, other}) not in self._unreadable
-            and not self._read_off(n, other)
-            and len(self._possible(n, other)) > 1
+            and not self._follows_from_notes(n, other)
+            and len(self._possible_kinds(n, other)) > 1
         ]
 
-    def _read_off(self, a: int, b: int) -> bool:
-        """Return whether the relation of two contexts follows from their notes alone."""
+    def _follows_from_notes(self, a: int, b: int) -> bool:
+        """Return whether the relation of two contexts follows from notes of one prompt, in the mode `notes`."""
         return self.mode == "notes" and frozenset({a, b}) in self._noted_together
 
-    def _next_class(self) -> tuple[int, list[int]] | None:
-        """Return a pivot from a class of contexts that has none yet; contexts with a known descriptor come first."""
-        of = self._classes()
-        had = {of[n] for n in self.pivots if n in of}
-        waiting = [n for n in self.relevant if of[n] not in had]
+    def _pivot_of_new_class(self) -> tuple[int, list[int]] | None:
+        """Return a pivot from a class without one, and the contexts of its open relations; None if there is none."""
+        class_of = self._classes()
+        compared = {class_of[n] for n in self.pivots if n in class_of}
+        candidates = [n for n in self.relevant if class_of[n] not in compared]
         # A pivot with a descriptor leaves fewer relations possible between the others (`follows`).
-        waiting.sort(key=lambda n: (self._known.get(n) is not True, not self._shows_descriptor(n)))
-        return next(((n, others) for n in waiting if (others := self._open(n))), None)
+        candidates.sort(key=lambda n: (self._has_descriptor.get(n) is not True, not self._shows_descriptor(n)))
+        return next(((n, others) for n in candidates if (others := self._open_relations(n))), None)
 
-    def _most_open(self) -> tuple[int, list[int]] | None:
-        """Return the context with the most unknown relations as the next pivot, with the others of these relations."""
+    def _pivot_with_most_open(self) -> tuple[int, list[int]] | None:
+        """Return the context with most unsettled relations as pivot, and their other contexts; None without any."""
 
         def unsettled(n: int) -> list[int]:
-            """Return the contexts with an unknown relation to this one whose notes do not settle it."""
-            return [other for other in self._open(n) if not (n in self.notes and other in self.notes)]
+            """Return the contexts with an open relation to this one, unless replies have noted both."""
+            return [other for other in self._open_relations(n) if not (n in self.notes and other in self.notes)]
 
         best = max(self.relevant, key=lambda n: len(unsettled(n)), default=None)
         return (best, others) if best is not None and (others := unsettled(best)) else None
 
     def _classes(self) -> dict[int, int]:
         """Return the class of each context, named by its first context; contexts without descriptor form one class."""
-        of = {n: n for n in self.relevant}
-        undescribed = {n for n in self.relevant if self._known.get(n) is False}
+        class_of = {n: n for n in self.relevant}
+        undescribed = {n for n in self.relevant if self._has_descriptor.get(n) is False}
         for a, b in combinations(self.relevant, 2):
-            if (self._asked[a].get(b) in _ONE_CLASS or {a, b} <= undescribed) and of[a] != of[b]:
+            same_class = self._replied_kinds[a].get(b) in _SAME_DESCRIPTOR or {a, b} <= undescribed
+            if same_class and class_of[a] != class_of[b]:
                 # Whole classes are joined, as in a union of sets, so that the order of the pairs does not matter.
-                old, new = of[b], of[a]
-                of = {n: new if root == old else root for n, root in of.items()}
-        return of
+                old, new = class_of[b], class_of[a]
+                class_of = {n: new if root == old else root for n, root in class_of.items()}
+        return class_of
 
-    def _classes_shown(self) -> int:
-        """Return a lower bound of the number of descriptors.
+    def _minimum_classes(self) -> int:
+        """Return a lower bound of the number of classes.
 
-        Each pivot's class counts as one, and one more is added if some context shows another descriptor. `none` shows
-        nothing, since it is also said of contexts without an answer.
+        It is the number of compared classes with a relation that shows a descriptor, plus one if another context shows
+        a further one. `none` shows nothing, since it is also said of contexts without an answer.
         """
-        of = self._classes()
-        had = {of[n] for n in self.pivots if n in of}
-        shown = {n for n in self.relevant if set(self._asked[n].values()) - {"none"}}
-        noted = {self._descriptor(n) for n in self.relevant if n in self.notes and of[n] in had}
-        rest = [n for n in self.relevant if of[n] not in had]
-        another = any(n in shown or (n in self.notes and self._descriptor(n) not in noted) for n in rest)
-        return len({of[n] for n in shown if of[n] in had}) + another
+        class_of = self._classes()
+        compared = {class_of[n] for n in self.pivots if n in class_of}
+        with_relation = {n for n in self.relevant if set(self._replied_kinds[n].values()) - {"none"}}
+        descriptors = {self._descriptor(n) for n in self.relevant if n in self.notes and class_of[n] in compared}
+        others = [n for n in self.relevant if class_of[n] not in compared]
+        has_further = any(
+            n in with_relation or (n in self.notes and self._descriptor(n) not in descriptors) for n in others
+        )
+        return len({class_of[n] for n in with_relation if class_of[n] in compared}) + has_further
 
     def _descriptor(self, n: int) -> str | None:
-        """Return the descriptor of a context with single spaces in lower case; None if it has none."""
+        """Return the descriptor in a context's note, in lower case with single spaces; None if there is none."""
         descriptor = self.notes[n].descriptor if n in self.notes else None
         return " ".join(descriptor.casefold().split()) if descriptor else None
 
@@ -268,26 +283,28 @@ class RelationGraph:
         """Return whether a context has a descriptor in its note."""
         return self._descriptor(n) is not None
 
-    def _descriptors_known(self) -> dict[int, bool]:
+    def _infer_descriptors(self) -> dict[int, bool]:
         """Return whether contexts have a descriptor, for those whose relations decide it.
 
         Only two contexts with descriptors are distracting; of two that are ambiguous or none, exactly one has a
         descriptor.
         """
-        known: dict[int, bool] = {}
-        answered = [(a, b, kind) for a in self.relevant for b, kind in self._asked[a].items() if b in self._live]
-        for a, b, kind in answered:
+        has_descriptor: dict[int, bool] = {}
+        relations = []
+        for a in self.relevant:
+            relations += [(a, b, kind) for b, kind in self._replied_kinds[a].items() if b in self._relevant_set]
+        for a, b, kind in relations:
             if kind == "distracting":
-                known[a] = known[b] = True
+                has_descriptor[a] = has_descriptor[b] = True
         # Knowledge spreads along relations until nothing changes: each step may decide a neighbour.
-        spread = bool(known)
-        while spread:
-            spread = False
-            for a, b, kind in answered:
-                if a in known and b not in known and kind != "distracting":
-                    known[b] = known[a] if kind in _ONE_CLASS else not known[a]
-                    spread = True
-        return known
+        changed = bool(has_descriptor)
+        while changed:
+            changed = False
+            for a, b, kind in relations:
+                if a in has_descriptor and b not in has_descriptor and kind != "distracting":
+                    has_descriptor[b] = has_descriptor[a] if kind in _SAME_DESCRIPTOR else not has_descriptor[a]
+                    changed = True
+        return has_descriptor
 
 
 class PrintedGraph(RelationGraph):
@@ -304,49 +321,52 @@ class PrintedGraph(RelationGraph):
 
     def __init__(self, contexts: Sequence[int]) -> None:
         super().__init__(contexts)
-        self._open_contexts = list(contexts)
+        self._list_c = list(contexts)
         self._edges: dict[int, dict[int, RelationKind]] = {n: {} for n in contexts}
 
     def next(self) -> tuple[int, list[int]] | None:
-        """Return the first context of the paper's list `C` as the pivot, and the rest of the list."""
-        left = [n for n in self._open_contexts if n in self._live]
-        return (left[0], left[1:]) if len(left) > 1 else None
+        """Return the first context of the paper's list `C` as the pivot, and the other ones; None if there are none."""
+        contexts = [n for n in self._list_c if n in self._relevant_set]
+        return (contexts[0], contexts[1:]) if len(contexts) > 1 else None
 
     def absorb(
         self, pivot: int, others: Collection[int], reply: RelationReply, parts: Sequence[Sequence[int]] = ()
     ) -> None:
-        """Add the relations of one pivot to the graph, as one pass of Algorithm 1's outer loop does."""
+        """Add one pivot's relations to the graph, and set the next list `C`: one pass of Algorithm 1's outer loop."""
         super().absorb(pivot, others, reply, parts)
-        left = []
+        next_list_c = []
         for n in others:
             kind = reply.kinds.get(n, "none")
-            self._add(pivot, n, kind)
+            self._add_edge(pivot, n, kind)
             for other, to_other in list(self._edges[pivot].items()):
-                if kind in _ONE_CLASS:
-                    self._add(n, other, to_other)
-                elif to_other in _ONE_CLASS:
-                    self._add(n, other, kind)
-            if kind not in _ONE_CLASS:
-                left.append(n)
-        self._open_contexts = left
+                if kind in _SAME_DESCRIPTOR:
+                    self._add_edge(n, other, to_other)
+                elif to_other in _SAME_DESCRIPTOR:
+                    self._add_edge(n, other, kind)
+            if kind not in _SAME_DESCRIPTOR:
+                next_list_c.append(n)
+        self._list_c = next_list_c
 
     def settled(self) -> int:
         """Return how many contexts have left `C`."""
-        return len(self.contexts) - sum(n in self._live for n in self._open_contexts)
+        return len(self.contexts) - sum(n in self._relevant_set for n in self._list_c)
 
-    def _add(self, a: int, b: int, kind: RelationKind) -> None:
+    def _add_edge(self, a: int, b: int, kind: RelationKind) -> None:
         """Add an edge between two contexts, unless they have one."""
         if a != b:
             self._edges[a].setdefault(b, kind)
             self._edges[b].setdefault(a, kind)
 
     def _relation(self, a: int, b: int, by_rule: Mapping[int, ContextNote]) -> Relation[int]:
-        """Return the relation of two contexts by their edge; none without one."""
-        return Relation[int](a=a, b=b, kind=self._edges[a].get(b, "none"), inferred=b not in self._asked[a])
+        """Return the relation of two contexts by their edge; `none` without an edge."""
+        return Relation[int](a=a, b=b, kind=self._edges[a].get(b, "none"), inferred=b not in self._replied_kinds[a])
 
 
 def related(a: ContextNote, b: ContextNote) -> RelationKind:
-    """Return the relation of two contexts by the definitions of section 2.1 and appendix C.1; both have an answer."""
+    """Return the relation of two contexts with answers, by the definitions of section 2.1 and appendix C.1.
+
+    See the table at the top of this file.
+    """
     same = same_answer(a.answer or "", b.answer or "")
     if same_descriptor(a.descriptor or "", b.descriptor or ""):
         return "duplicated" if same else "counterfactual"
@@ -362,27 +382,30 @@ def same_descriptor(a: str, b: str) -> bool:
 
 
 def follows(to_a: RelationKind, to_b: RelationKind, *, described: bool | None) -> Kinds:
-    """Return the possible relations of two contexts, given how each relates to a pivot.
+    """Return the possible relations of two contexts by their relations to a pivot.
 
-    `described` says whether the pivot has a descriptor; None means unknown.
+    Args:
+        to_a: The pivot's relation to one context.
+        to_b: Its relation to the other context.
+        described: Whether the pivot has a descriptor; None if that is unknown.
     """
     # A duplicate of the pivot relates to all others as the pivot does (lines 8 to 11 of Algorithm 1).
     if "duplicated" in (to_a, to_b):
         return frozenset({to_b if to_a == "duplicated" else to_a})
-    with_one, without = _FOLLOWS[frozenset({to_a, to_b})]
+    with_descriptor, without_descriptor = _KINDS_BY_PIVOT_RELATIONS[frozenset({to_a, to_b})]
     if described is None:
-        return with_one | without
+        return with_descriptor | without_descriptor
     # An empty set means that no such replies are possible for a pivot without descriptor, so nothing follows from them.
-    return with_one if described else without or ANY
+    return with_descriptor if described else without_descriptor or ANY_KIND
 
 
-def _settled(possible: Kinds, a: ContextNote, b: ContextNote) -> RelationKind:
-    """Return the possible relation that fits the notes best."""
+def _kind_by_notes(possible: Kinds, a: ContextNote, b: ContextNote) -> RelationKind:
+    """Return the only possible relation, else the possible one that fits the notes best; `none` if none does."""
     if len(possible) == 1:
         return next(iter(possible))
-    found = related(a, b)
-    if found in possible:
-        return found
+    noted_kind = related(a, b)
+    if noted_kind in possible:
+        return noted_kind
     same = same_answer(a.answer or "", b.answer or "")
     preferred: tuple[RelationKind, ...] = (
         ("duplicated", "ambiguous", "distracting") if same else ("counterfactual", "none", "distracting")

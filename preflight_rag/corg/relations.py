@@ -1,4 +1,4 @@
-"""The relations of a question's contexts: the calls of a reader that `relation_graph` plans, and what comes of them."""
+"""The relations of a question's contexts: the reader calls that `relation_graph` plans, and their results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class RelatedContexts:
 
     Attributes:
         contexts: The note of each context, in the order given.
-        relations: The relation of every two relevant ones, by their numbers.
-        gaps: `(context, what could not be read about it)`.
+        relations: The relation of each pair of relevant contexts, by their numbers.
+        gaps: Pairs of a context's number and what could not be read about it.
         spent: The cost of each call.
     """
 
@@ -43,9 +43,9 @@ async def relate_all(
     settings: Settings,
     settled: Callable[[int], None] = lambda _: None,
 ) -> RelatedContexts:
-    """Have the reader compare pivots with the contexts still unrelated until every pair has a relation.
+    """Have the reader compare pivots with the contexts of open relations until every pair has a relation.
 
-    A failed call becomes a gap.
+    A failed call becomes a gap. Return the notes and relations of all contexts, completed by rule.
 
     Args:
         reader: The reader; a step's prompts are sent at once, up to `max_concurrency` of them.
@@ -56,48 +56,47 @@ async def relate_all(
             its notes, the mode `notes` becomes `careful`.
         settled: Called after each step with the number of contexts without an open relation.
     """
-    graph = _graph(list(sources), settings.corg_mode, by_rule=reader.by_rule)
+    graph = _empty_graph(list(sources), settings.corg_mode, by_rule=reader.by_rule)
     at_once = asyncio.Semaphore(settings.max_concurrency)
-    found = RelatedContexts([], [], [], [Usage()])
+    result = RelatedContexts([], [], [], [Usage()])
 
     async def compare(pivot: int, others: Sequence[int]) -> Reply[RelationReply]:
-        """Return the reader's reply about a pivot and all other contexts, over as many prompts as necessary."""
+        """Return the reader's reply about a pivot and the other contexts of one prompt, when a call is free."""
         async with at_once:
-            rest = [sources[n] for n in others]
-            return await _compare(reader, question, sources[pivot], rest, printed=settings.corg_mode == "faithful")
+            other_sources = [sources[n] for n in others]
+            printed = settings.corg_mode == "faithful"
+            return await _compare_or_empty(reader, question, sources[pivot], other_sources, printed=printed)
 
     while step := graph.next():
         pivot, others = step
         parts = list(cut(pivot, others, tokens, settings.relation_prompt_tokens))
         replies = await asyncio.gather(*(compare(pivot, part) for part in parts))
-        reply = merged([each.value for each in replies])
-        found.spent.extend(each.usage for each in replies)
-        notes = []
-        for each in replies:
-            for note in each.notes:
-                notes.append((pivot, note))
-        found.gaps.extend(notes)
-        unread = [n for n in others if n not in reply.kinds]
-        found.gaps.extend((n, f"how it relates to context {pivot} could not be read: none") for n in unread)
-        graph.absorb(pivot, others, reply, parts)
+        merged_reply = merged([reply.value for reply in replies])
+        for reply in replies:
+            result.spent.append(reply.usage)
+            result.gaps.extend((pivot, note) for note in reply.notes)
+        for n in others:
+            if n not in merged_reply.kinds:
+                result.gaps.append((n, f"how it relates to context {pivot} could not be read: none"))
+        graph.absorb(pivot, others, merged_reply, parts)
         settled(graph.settled())
-        if not reply.kinds and not reply.notes and settings.corg_mode != "faithful":
+        if not merged_reply.kinds and not merged_reply.notes and settings.corg_mode != "faithful":
             # A reader whose replies are all empty would be called once for each class, each time in vain.
             break
     by_rule = await asyncio.to_thread(_notes_by_rule, question, sources)
-    found.relations.extend(graph.relations(by_rule))
-    found.contexts.extend(graph.context(n, by_rule) for n in sources)
-    return found
+    result.relations.extend(graph.relations(by_rule))
+    result.contexts.extend(graph.context(n, by_rule) for n in sources)
+    return result
 
 
-def _graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> RelationGraph:
-    """Return an empty graph of relations for a mode; notes by rule are always treated with care."""
+def _empty_graph(contexts: Sequence[int], mode: CorgMode, *, by_rule: bool) -> RelationGraph:
+    """Return an empty graph of relations for a mode; a reader by rule always gets `careful` instead of `notes`."""
     if mode == "faithful":
         return PrintedGraph(contexts)
     return RelationGraph(contexts, mode="careful" if by_rule else mode)
 
 
-async def _compare(
+async def _compare_or_empty(
     reader: Reader, question: str, pivot: Source, others: Sequence[Source], *, printed: bool
 ) -> Reply[RelationReply]:
     """Return the reader's reply about a pivot; a failed call gives an empty reply with its cost and error.
@@ -115,7 +114,7 @@ async def _compare(
 
 
 def _notes_by_rule(question: str, sources: Mapping[int, Source]) -> dict[int, ContextNote]:
-    """Return the note by rule of each source."""
+    """Return the note by rule of each context, by its number."""
     return {n: note_by_rule(question, source) for n, source in sources.items()}
 
 
@@ -124,20 +123,20 @@ def cut(pivot: int, others: Sequence[int], tokens: Mapping[int, int], most: int)
 
     Each group has at least one context.
     """
-    run: list[int] = []
-    left = most - tokens[pivot]
+    group: list[int] = []
+    budget = most - tokens[pivot]
     for n in others:
-        if run and left < tokens[n]:
-            yield run
-            run, left = [], most - tokens[pivot]
-        run.append(n)
-        left -= tokens[n]
-    if run:
-        yield run
+        if group and budget < tokens[n]:
+            yield group
+            group, budget = [], most - tokens[pivot]
+        group.append(n)
+        budget -= tokens[n]
+    if group:
+        yield group
 
 
 def merged(parts: Sequence[RelationReply]) -> RelationReply:
-    """Merge the replies about one pivot.
+    """Return the merged replies about one pivot.
 
     The first note of a context counts, one with an answer before one without.
     """

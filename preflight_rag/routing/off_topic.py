@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from preflight_rag.corg.signals import readings
+from preflight_rag.corg.signals import context_features
 from preflight_rag.models.reading.extractive_reader import READ_LANGUAGES, ExtractiveReader, pairs
 from preflight_rag.state.errors import ExtractiveReaderError
 from preflight_rag.state.reading import Source
@@ -82,7 +82,7 @@ def bearing_of(
         extractive: The model that reads them; without it, doubtful passages count as relevant.
         measured: Whether the cosines are those of the embedder for which the limits were set.
     """
-    read = readings(question, refs, sources)
+    read = context_features(question, refs, sources)
     nearness = max((reading.nearness for reading in read), default=0.0)
     texts = [question, *(source.text for source in sources)]
     if not read or any(language_of(text) not in READ_LANGUAGES for text in texts):
