@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from preflight_rag.library.collection import Collection
 
-FEWEST_QUESTIONS = 30
-"""Fewer questions are refused; a guess."""
-FEWEST_OF_A_KIND = 5
-"""Issues, and questions without one, that a calibration needs at least; a guess."""
+MIN_QUESTIONS = 30
+"""Least number of questions; a guess."""
+MIN_OF_EACH_KIND = 5
+"""Least number of issues, and of questions that are none; a guess."""
 USUAL_ISSUES = 0.14
 """Share of issues that made questions are weighed to have: the mean of the five collections that the shipped model was
 calibrated on (1.6 % of BioASQ's development questions to 21 % of Cranfield's)."""
 FOLDS = 5
-"""Parts of the questions, each judged by a model fitted on the others."""
+"""Number of parts of the questions, each judged by a model that is fitted on the others (cross-validation)."""
 
 Retrieved: TypeAlias = tuple[list[PassageRef], list[Source]]
 Retrieve: TypeAlias = Callable[[str], Retrieved]
@@ -104,12 +104,12 @@ def calibrate(
 
     Args:
         library: The library.
-        questions: What to learn from.
+        questions: The questions to learn from.
         made: Whether they were made of the library's own passages.
-        retrieve: The passages that go on, for a question; `turn_passages` with default settings without it.
-        start: Whose weights offset and slope are fitted to; the shipped model without it.
+        retrieve: Returns the passages of a question; by default `turn_passages` with default settings.
+        start: The model whose weights are kept if only offset and slope are learned; by default the shipped model.
         recall: Share of the issues that the threshold has to find.
-        progress: Called with what is done and what there is to do.
+        progress: Called with the number of questions done, and of all.
 
     Raises:
         UsageError: Too few questions, or too few that are issues or none; a document is not in the library.
@@ -117,53 +117,57 @@ def calibrate(
     check_questions(library, questions)
     cases = measure(questions, retrieve or turn_passages(library, Settings()), progress)
     issues = sum(case.issue for case in cases)
-    if min(issues, len(cases) - issues) < FEWEST_OF_A_KIND:
+    if min(issues, len(cases) - issues) < MIN_OF_EACH_KIND:
         raise UsageError(
             f"of {len(cases)} questions {issues} have their first known passage below the first {TOP} of those "
-            f"retrieved: at least {FEWEST_OF_A_KIND} must and {FEWEST_OF_A_KIND} must not",
+            f"retrieved: at least {MIN_OF_EACH_KIND} must and {MIN_OF_EACH_KIND} must not",
             help="Give more questions, or more varied ones.",
         )
     revision = library.embedder.revision
     grounds = f"calibrated on {len(cases)} questions {'made of' if made else 'asked of'} this library"
     # The questions say whether the key passage was lost, whatever event the first model was fitted to.
-    first = replace(start or shipped_model(), grounds=grounds, embedder=revision, event=LOST)
-    full = not made and len(cases) >= FULL_REFIT
+    initial_model = replace(start or shipped_model(), grounds=grounds, embedder=revision, event=LOST)
+    fits_all_weights = not made and len(cases) >= FULL_REFIT
 
-    def fitted(some: Sequence[CalibrationCase]) -> RiskModel:
+    def weights_of(some_cases: Sequence[CalibrationCase]) -> np.ndarray:
+        """Return the weights of cases, (n,), of mean 1."""
+        return weights_of_made_questions(some_cases) if made else evenly([""] * len(some_cases))
+
+    def fit_model(some_cases: Sequence[CalibrationCase]) -> RiskModel:
         """Return the model fitted to some of the cases."""
-        values, truth = [case.values for case in some], [case.issue for case in some]
-        if full:
-            return fit(values, truth, [""] * len(some), grounds=grounds, embedder=revision, recall=recall)
+        values, truth = [case.values for case in some_cases], [case.issue for case in some_cases]
+        weights = weights_of(some_cases)
+        if fits_all_weights:
+            return fit(values, truth, [""] * len(some_cases), grounds=grounds, embedder=revision, recall=recall)
         if made:
-            return replace(recalibrate(first, values, truth, made_weights(some)), threshold=first.threshold)
-        return recalibrate(first, values, truth, evenly([""] * len(some)), recall=recall)
+            return replace(recalibrate(initial_model, values, truth, weights), threshold=initial_model.threshold)
+        return recalibrate(initial_model, values, truth, weights, recall=recall)
 
     flags = [False] * len(cases)
     # Made questions come in a cycle of lengths; shifted by one each round, every fold has all of them.
-    folds = [(index + index // FOLDS) % FOLDS for index in range(len(cases))]
+    folds = [(i + i // FOLDS) % FOLDS for i in range(len(cases))]
     for fold in range(FOLDS):
-        other = fitted([case for case, own in zip(cases, folds, strict=True) if own != fold])
-        for index, case in enumerate(cases):
-            if folds[index] == fold:
-                flags[index] = other.risk(case.values) >= other.threshold
-    model, serving = fitted(cases), risk_model_of(library)
-    rows = made_weights(cases) if made else evenly([""] * len(cases))
+        fold_model = fit_model([case for case, own_fold in zip(cases, folds, strict=True) if own_fold != fold])
+        for i, case in enumerate(cases):
+            if folds[i] == fold:
+                flags[i] = fold_model.risk(case.values) >= fold_model.threshold
+    model, former, weights = fit_model(cases), risk_model_of(library), weights_of(cases)
     before = None
-    if serving is not None:
-        before = _operation(serving.flags(case.values for case in cases), cases, rows, serving.threshold)
-    return Calibration(model, len(cases), issues, made, before, _operation(flags, cases, rows, model.threshold))
+    if former is not None:
+        before = _performance(former.flags(case.values for case in cases), cases, weights, former.threshold)
+    return Calibration(model, len(cases), issues, made, before, _performance(flags, cases, weights, model.threshold))
 
 
 def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> None:
-    """Raise an error if there are too few questions, or the library lacks their documents.
+    """Raise an error if there are too few questions, or a document of them is not in the library.
 
     Raises:
-        UsageError: One of the two.
+        UsageError: Either is the case.
     """
-    if len(questions) < FEWEST_QUESTIONS:
+    if len(questions) < MIN_QUESTIONS:
         raise UsageError(
             f"{len(questions)} questions are too few to calibrate on",
-            help=f"Give {FEWEST_QUESTIONS} or more, in --questions or by --count.",
+            help=f"Give {MIN_QUESTIONS} or more, in --questions or by --count.",
         )
     known = {row["id"] for row in library.documents()}
     unknown = sorted(set(chain.from_iterable(question.documents for question in questions)) - known)
@@ -177,7 +181,7 @@ def check_questions(library: Collection, questions: Sequence[KnownQuestion]) -> 
 def measure(
     questions: Sequence[KnownQuestion], retrieve: Retrieve, progress: Progress = lambda done, total: None
 ) -> list[CalibrationCase]:
-    """Return each question's features, and whether it was an issue."""
+    """Return a case for each question: its features, and whether it was an issue."""
     cases = []
     for done, known in enumerate(questions, 1):
         refs, sources = retrieve(known.question)
@@ -188,21 +192,21 @@ def measure(
 
 
 def is_issue(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
-    """Return whether passages of the documents were retrieved, and the first of them is below the reader's third.
+    """Return whether passages of the documents were retrieved, the best of them below the reader's first three.
 
-    BriefContext (section 5.3) asks this of the dense ranking. The point is where a model loses what it reads, so
-    here the order of the prompt is used.
+    BriefContext (section 5.3) asks this of the dense ranking. A model loses passages by their place in the
+    prompt, so here the order of the prompt is used.
     """
-    return min(_places(refs, documents), default=0) > TOP
+    return min(_ranks_of(refs, documents), default=0) > TOP
 
 
 def is_absent(refs: Sequence[PassageRef], documents: frozenset[str]) -> bool:
     """Return whether no passage of the documents is among the passages."""
-    return not _places(refs, documents)
+    return not _ranks_of(refs, documents)
 
 
-def _places(refs: Sequence[PassageRef], documents: frozenset[str]) -> list[int]:
-    """Return the places, from 1, at which passages of the documents were retrieved."""
+def _ranks_of(refs: Sequence[PassageRef], documents: frozenset[str]) -> list[int]:
+    """Return the ranks, from 1, at which passages of the documents were retrieved."""
     return [ref["rank"] for ref in refs if ref["document_id"] in documents]
 
 
@@ -212,35 +216,36 @@ def turn_passages(library: Collection, settings: Settings) -> Retrieve:
 
     def retrieve(question: str) -> Retrieved:
         """Return the passages for a question, as a turn retrieves them."""
-        found = retrieve_passages(library, [question], settings)
-        return found.references(), found.sources()
+        result = retrieve_passages(library, [question], settings)
+        return result.references(), result.sources()
 
     return retrieve
 
 
-def made_weights(cases: Sequence[CalibrationCase]) -> np.ndarray:
+def weights_of_made_questions(cases: Sequence[CalibrationCase]) -> np.ndarray:
     """Return weights (n,), of mean 1, under which `USUAL_ISSUES` of the cases are issues."""
     import numpy as np
 
     issues = np.array([case.issue for case in cases], dtype=float)
-    share = issues.mean()
+    issue_share = issues.mean()
     # Without the questions of one fold there may be no issue at all.
-    of_issues, of_others = USUAL_ISSUES / max(share, 1e-9), (1 - USUAL_ISSUES) / max(1 - share, 1e-9)
-    weights: np.ndarray = np.where(issues > 0, of_issues, of_others)
+    issue_weight, other_weight = USUAL_ISSUES / max(issue_share, 1e-9), (1 - USUAL_ISSUES) / max(1 - issue_share, 1e-9)
+    weights: np.ndarray = np.where(issues > 0, issue_weight, other_weight)
     return weights
 
 
-def _operation(
-    flags: Sequence[bool], cases: Sequence[CalibrationCase], rows: np.ndarray, threshold: float
+def _performance(
+    flags: Sequence[bool], cases: Sequence[CalibrationCase], weights: np.ndarray, threshold: float
 ) -> Operation:
-    """Return the performance of a model's flags on the cases, weighted by `rows`."""
-    flagged = [flag * row for flag, row in zip(flags, rows.tolist(), strict=True)]
-    issues = sum(row for case, row in zip(cases, rows.tolist(), strict=True) if case.issue)
-    found = sum(share for case, share in zip(cases, flagged, strict=True) if case.issue)
-    total = sum(flagged)
+    """Return the performance of a model's flags on cases, weighted by `weights` (n,)."""
+    issues = found_issues = flagged = 0.0
+    for flag, case, weight in zip(flags, cases, weights.tolist(), strict=True):
+        issues += weight * case.issue
+        flagged += weight * flag
+        found_issues += weight * (flag and case.issue)
     return Operation(
         threshold=threshold,
-        flagged=round(total / float(rows.sum()), 4),
-        recall=round(found / issues, 4) if issues else None,
-        precision=round(found / total, 4) if total else None,
+        flagged=round(flagged / float(weights.sum()), 4),
+        recall=round(found_issues / issues, 4) if issues else None,
+        precision=round(found_issues / flagged, 4) if flagged else None,
     )

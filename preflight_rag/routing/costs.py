@@ -21,7 +21,7 @@ from preflight_rag.state.values import Saved
 
 @dataclass(frozen=True)
 class WrittenTokens:
-    """Mean tokens that a model writes: an extract of one partition, and an answer (N_out of equations 4 and 5)."""
+    """Mean numbers of tokens of a model's extract of one partition, and of its answer (N_out of equations 4 and 5)."""
 
     extract: float
     answer: float
@@ -46,8 +46,8 @@ MIRAGE, quotes included, as measured by `preflight eval cost --dataset mirage --
 
 
 def overheads(reader: Reader, question: str) -> tuple[int, int, int]:
-    """Return the tokens of the plain, map and reduce prompts without passages or extracts."""
-    # With an empty passage or extract, so that only prompt and question are counted: p + 2q of the equations.
+    """Return the numbers of tokens of the plain, map and reduce prompts without passages or extracts."""
+    # With an empty passage or extract, only prompt and question are counted: p + 2q of the equations.
     no_source = Source(1, "", "", "")
     prompts = (
         answer_plain.render(question=question, sources=[no_source]),
@@ -75,9 +75,9 @@ def cost(
     Args:
         route: plain or map_reduce.
         overhead: Tokens that the plain, map and reduce prompts take without passages or extracts.
-        passage_tokens: Of each passage.
-        partition_size: Passages of one map prompt.
-        written: Mean tokens that are written.
+        passage_tokens: Number of tokens of each passage.
+        partition_size: Number of passages of one map prompt.
+        written: Mean numbers of tokens that the model writes.
         reduce_prompt: Whether the reduce prompt with its extracts is read, which equation 5 leaves out.
     """
     plain, mapped, reduced = overhead
@@ -90,9 +90,9 @@ def cost(
 
 
 def written_by(extracts: Sequence[int], answer: int) -> WrittenTokens:
-    """Return the tokens that a turn's model wrote, for its extracts and its answer.
+    """Return the mean numbers of tokens that a turn's model wrote for an extract and an answer.
 
-    Parts that it did not write get the usual length.
+    If it wrote no extract, or no answer, the usual number is taken.
     """
     of_extracts = sum(extracts) / len(extracts) if extracts else USUAL.extract
     return WrittenTokens(of_extracts, answer or USUAL.answer)
@@ -106,25 +106,25 @@ def saved(
     partition_size: int,
     written: WrittenTokens = USUAL,
 ) -> Saved:
-    """Return how much more the alternative route would have cost than the chosen one, by the cost model."""
+    """Return how much more the other of plain and map/reduce would have cost; nothing for other routes."""
     # Equations 4 and 5 compare these two alone; COrg's saving is that of `saved_pairs`.
     if route not in ("plain", "map_reduce") or not passage_tokens:
         return Saved(why="no route was compared")
     other = "map_reduce" if route == "plain" else "plain"
     overhead = overheads(reader, question)
-    taken, instead = (cost(name, overhead, passage_tokens, partition_size, written) for name in (route, other))
-    chosen = {"plain": "plain", "map_reduce": "map/reduce"}
-    why = f"preflight chose {chosen[route]}, not {chosen[other]}"
+    chosen_cost, other_cost = (cost(name, overhead, passage_tokens, partition_size, written) for name in (route, other))
+    route_names = {"plain": "plain", "map_reduce": "map/reduce"}
+    why = f"preflight chose {route_names[route]}, not {route_names[other]}"
     return Saved(
-        calls=instead.calls - taken.calls,
-        input_tokens=instead.input_tokens - taken.input_tokens,
-        output_tokens=instead.output_tokens - taken.output_tokens,
+        calls=other_cost.calls - chosen_cost.calls,
+        input_tokens=other_cost.input_tokens - chosen_cost.input_tokens,
+        output_tokens=other_cost.output_tokens - chosen_cost.output_tokens,
         why=why,
     )
 
 
 def saved_pairs(reader: Reader, question: str, context_tokens: Sequence[int], calls: int, input_tokens: int) -> Saved:
-    """Return how much more one call for every pair of contexts would have cost than COrg's Algorithm 1."""
+    """Return how much more a call for each pair of contexts would have cost than COrg's Algorithm 1."""
     count = len(context_tokens)
     pairs = count * (count - 1) // 2
     no_source = Source(1, "", "", "")

@@ -37,11 +37,11 @@ USUAL_WORTH = 45.0
 of COVID-QA, where 45 and 50 choose the same: a model that was not measured has 24 % read again, one that loses
 nothing 3 %, one with GPT-3.5's losses or steeper ones a third to a half."""
 COMPARE_WORTH = 120.0
-"""The same of an answer that COrg gives, which names every side: set by hand, with the gate's calibration."""
+"""The same for an answer by COrg, which names every side: set by hand, with the gate's calibration."""
 USUAL_RISK = 0.25
-"""Share of these questions whose key passage stands below the first three: the look is chosen for that."""
+"""Share of these questions whose key passage is below the first three; the look is chosen for this risk."""
 LOOK_CALLS = 2.0
-"""Calls of the look's second reading: one part, of the passages that answer likeliest, and one to reduce."""
+"""Calls of the look's second reading: one for the passages most likely to answer, and one to reduce."""
 COMPARE_GAIN, COMPARE_CALLS = 0.194, 2.18
 """COrg's gain over plain reading in answer recall, and its additional calls, on RAMDocs (`eval corg-offline`)."""
 
@@ -65,6 +65,7 @@ LOOKS = (Look(0.9, 0.13, 0.02), Look(0.8, 0.42, 0.06), Look(0.2, 0.87, 0.21))
 """Measured on 53 of the same questions whose answer was retrieved, with answers made by rule (`eval router`). Between
 0.5 and 0.2 no further right answer was read again, and 4 % more of the wrong ones."""
 NO_LOOK = Look(1.0, 0.0, 0.0)
+"""The look where there is no extractive reader: it never rereads."""
 REACHES = 0.94
 """Share of the wrong answers that are read again whose key passage is among the six that are read; measured there."""
 
@@ -93,7 +94,8 @@ def compare_value(score: float, *, usual_limit: float, thoroughness: float) -> C
         thoroughness: In [0, 1]: at 0 COrg is never used, at 1 wherever it gains anything.
     """
     worth = calls_per_right_answer(thoroughness) * COMPARE_WORTH / USUAL_WORTH
-    if not 0 < usual_limit < 1 or not worth:  # asked for always or never, whatever it brings
+    # COrg is asked for always or never, whatever it gains.
+    if not 0 < usual_limit < 1 or not worth:
         return CompareValue(0.0, COMPARE_CALLS, 0.0 if worth and usual_limit <= 0 else NEVER)
     # L such that (c G - (1 - c) L) × worth = C holds at the usual limit for the usual worth; then solved for c.
     lost = (usual_limit * COMPARE_GAIN - COMPARE_CALLS / COMPARE_WORTH) / (1 - usual_limit)
@@ -106,9 +108,9 @@ class PartsValue:
     """The expected benefit of reading in parts for one question.
 
     Attributes:
-        gain: Right answers more than by plain reading and its second step, in [-1, 1].
-        calls: Calls more.
-        lost: Share of answers that the model loses where the key passage stands low.
+        gain: Additional right answers compared with plain reading and its second step, in [-1, 1].
+        calls: Additional calls.
+        lost: Share of answers that the model loses if the key passage is below the first three.
         limit: The risk from which on parts are worth their calls, in [0, 1].
     """
 
@@ -124,21 +126,21 @@ def parts_value(
     """Return the expected benefit of map/reduce, and the risk above which it is worth its calls.
 
     Args:
-        profile: Of the model that reads.
-        risk: Probability that the key passage stands below the first three.
-        passages: How many are read; of three at most, none stands low.
-        partitions: Parts that they would be read in.
+        profile: The profile of the model that reads.
+        risk: Probability that the key passage is below the first three.
+        passages: Number of passages that are read; of three at most, none is below the first three.
+        partitions: Number of parts that they would be read in.
         thoroughness: In [0, 1]: 0 never reads in parts, 1 always does.
-        looks: Whether there is an extractive reader to look at the plain answer.
+        looks: Whether an extractive reader looks at the plain answer.
     """
     worth = calls_per_right_answer(thoroughness)
     look = choose_look(profile, passages, partitions, thoroughness) if looks else NO_LOOK
     (safe_gain, safe_calls), (low_gain, low_calls) = (
-        _gain(profile, look, at, passages, partitions) for at in (0.0, 1.0)
+        _gain_of_parts(profile, look, extreme_risk, passages, partitions) for extreme_risk in (0.0, 1.0)
     )
     # An infinite worth times a gain of 0 is no number; a worth of 0 means never, even where parts need fewer calls.
-    limit = _limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
-    gain, calls = _gain(profile, look, risk, passages, partitions)
+    limit = _risk_limit(safe_gain * worth - safe_calls, low_gain * worth - low_calls) if 0 < worth < inf else NEVER
+    gain, calls = _gain_of_parts(profile, look, risk, passages, partitions)
     return PartsValue(gain, calls, lost_share(profile, passages), 0.0 if worth == inf else limit)
 
 
@@ -151,7 +153,9 @@ def choose_look(profile: ModelProfile, passages: int, partitions: int, thoroughn
 
     def value(look: Look) -> float:
         """Return the expected right answers minus the price of the calls."""
-        regained, calls = _looking(profile, look, _first(profile, USUAL_RISK, passages), partitions)
+        regained, calls = _value_of_look(
+            profile, look, _right_share_of_one_call(profile, USUAL_RISK, passages), partitions
+        )
         return regained * worth - calls
 
     return max(LOOKS, key=value)
@@ -159,7 +163,7 @@ def choose_look(profile: ModelProfile, passages: int, partitions: int, thoroughn
 
 def lost_share(profile: ModelProfile, passages: int) -> float:
     """Return the share of answers that a model loses if the key passage is not among the first three."""
-    top, low = _by_place(profile, passages)
+    top, low = _right_shares_by_place(profile, passages)
     return max(0.0, top - low)
 
 
@@ -168,39 +172,45 @@ def calls_per_right_answer(thoroughness: float) -> float:
     return inf if thoroughness >= 1 else USUAL_WORTH * thoroughness / (1 - thoroughness)
 
 
-def _by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
-    """Return the shares of right answers with the key passage among the first three, and below them."""
+def _right_shares_by_place(profile: ModelProfile, passages: int) -> tuple[float, float]:
+    """Return the shares of right answers with the key passage among the first three, and below (if there are more)."""
     ranks = range(1, passages + 1)
     top = profile.right_at(ranks[:TOP], passages)
     return top, profile.right_at(ranks[TOP:], passages) if passages > TOP else top
 
 
-def _first(profile: ModelProfile, risk: float, passages: int) -> float:
+def _right_share_of_one_call(profile: ModelProfile, risk: float, passages: int) -> float:
     """Return the share of right answers of one call over all passages, at a risk."""
-    top, low = _by_place(profile, passages)
+    top, low = _right_shares_by_place(profile, passages)
     return (1 - risk) * top + risk * low
 
 
-def _looking(profile: ModelProfile, look: Look, first: float, partitions: int) -> tuple[float, float]:
-    """Return how many right answers and calls are expected in addition if uncited passages are reread."""
-    kept = profile.map_reduce / profile.best if profile.best else 0.0
-    itself, noticed = profile.noticed, (1 - profile.noticed) * look.notices
-    regained = (itself + noticed * REACHES) * (profile.best - first) * kept - look.alarms * first * (1 - kept)
-    calls = (itself * (partitions + 1) + noticed * LOOK_CALLS) * (1 - first) + look.alarms * first * LOOK_CALLS
+def _value_of_look(profile: ModelProfile, look: Look, right_share: float, partitions: int) -> tuple[float, float]:
+    """Return the expected additional right answers and calls of rereading uncited passages."""
+    kept_share = profile.map_reduce / profile.best if profile.best else 0.0
+    self_noticed, look_noticed = profile.noticed, (1 - profile.noticed) * look.notices
+    regained = (self_noticed + look_noticed * REACHES) * (
+        profile.best - right_share
+    ) * kept_share - look.alarms * right_share * (1 - kept_share)
+    calls = (self_noticed * (partitions + 1) + look_noticed * LOOK_CALLS) * (
+        1 - right_share
+    ) + look.alarms * right_share * LOOK_CALLS
     return regained, calls
 
 
-def _gain(profile: ModelProfile, look: Look, risk: float, passages: int, partitions: int) -> tuple[float, float]:
-    """Return the additional right answers and calls of reading in parts, at a risk."""
-    first = _first(profile, risk, passages)
-    regained, calls = _looking(profile, look, first, partitions)
-    return profile.map_reduce - first - regained, partitions - calls
+def _gain_of_parts(
+    profile: ModelProfile, look: Look, risk: float, passages: int, partitions: int
+) -> tuple[float, float]:
+    """Return the expected additional right answers and calls of reading in parts, at a risk."""
+    right_share = _right_share_of_one_call(profile, risk, passages)
+    regained, calls = _value_of_look(profile, look, right_share, partitions)
+    return profile.map_reduce - right_share - regained, partitions - calls
 
 
-def _limit(safe: float, low: float) -> float:
-    """Return the risk at which the value of parts reaches zero.
+def _risk_limit(safe: float, low: float) -> float:
+    """Return the risk from which on reading in parts is worth its calls; `NEVER` if it is not even at a risk of 1.
 
-    The value is linear between `safe`, its value at no risk, and `low`, its value at a certain loss.
+    The value is linear in the risk, from `safe` at a risk of 0 to `low` at a risk of 1.
     """
     if safe >= 0 and low >= 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""Questions with known documents: read from a user's file, or made of the library's own passages.
+"""Questions with known documents: read from a user's file, or made from the library's own passages.
 
 A made question is a handful of words of one sentence; its document is the one that the sentence is in (known-item
 search). Words and vectors of such a question match its passage better than those of a real one, so fewer of them are
@@ -22,10 +22,10 @@ from preflight_rag.text.words import words
 if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
 
-KEPT = (2, 3, 4, 5, 6)
-"""Words of a sentence that the made questions keep, in turn: from hardly enough to plenty; a guess."""
-FEWEST_TERMS = 8
-"""A sentence with fewer different terms makes no question; a guess."""
+WORDS_OF_QUESTIONS = (2, 3, 4, 5, 6)
+"""Numbers of words that made questions keep of a sentence, in turn: from hardly enough to plenty; a guess."""
+MIN_SENTENCE_TERMS = 8
+"""Least number of different terms of a sentence from which a question is made; a guess."""
 FORM = 'Each line: {"question": "...", "documents": ["id", ...]}, or question, tab, document ids with commas between.'
 
 
@@ -38,13 +38,11 @@ class KnownQuestion:
 
 
 def read_questions(path: Path) -> list[KnownQuestion]:
-    """Read questions from a file.
-
-    It is `.jsonl` (`question`, `documents`) or tab-separated (question, comma-separated ids).
+    """Return the questions in a file of JSON lines, or else of tab-separated lines; `FORM` shows both.
 
     Raises:
-        UsageError: There is no such file, or it holds no question.
-        UnreadableDocument: A line is of another form; it is named by its number.
+        UsageError: The file cannot be read, or has no question.
+        UnreadableDocument: A line has another form; the message has its number.
     """
     try:
         # Spreadsheet programs write a byte order mark, which would become a part of the first line.
@@ -53,44 +51,46 @@ def read_questions(path: Path) -> list[KnownQuestion]:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"the questions in {str(path)!r} cannot be read: {reason}", help=FORM) from None
     parse = _json_lines if path.suffix in (".jsonl", ".json", ".ndjson") else _tab_separated
-    found = list(parse(text, path.name))
-    if not found:
+    questions = list(parse(text, path.name))
+    if not questions:
         raise UsageError(f"{str(path)!r} holds no question", help=FORM)
-    return found
+    return questions
 
 
 def make_questions(library: Collection, count: int, *, seed: int = 0) -> list[KnownQuestion]:
-    """Make at most `count` questions, each from another passage; the same seed gives the same questions.
+    """Return at most `count` questions, each made from another passage; the same seed gives the same questions.
 
     Passages are taken in the order of their shuffled ids; a passage without a long sentence is skipped.
     """
     ids = library.all_passage_ids()
     random.Random(seed).shuffle(ids)  # noqa: S311
-    made: list[KnownQuestion] = []
+    questions: list[KnownQuestion] = []
     for start in range(0, len(ids), count):
         for passage in library.passages(ids[start : start + count]):
             # Seeded by the passage, so that the words drawn from it do not depend on the passages before it.
-            question = _question(passage.text, KEPT[len(made) % len(KEPT)], random.Random(f"{seed} {passage.id}"))  # noqa: S311
+            rng = random.Random(f"{seed} {passage.id}")  # noqa: S311
+            kept = WORDS_OF_QUESTIONS[len(questions) % len(WORDS_OF_QUESTIONS)]
+            question = _question_from_sentence(passage.text, kept, rng)
             if question:
-                made.append(KnownQuestion(question, frozenset({passage.document_id})))
-            if len(made) == count:
-                return made
-    return made
+                questions.append(KnownQuestion(question, frozenset({passage.document_id})))
+            if len(questions) == count:
+                return questions
+    return questions
 
 
-def _question(text: str, kept: int, rng: random.Random) -> str:
-    """Return `kept` words of one of the text's longer sentences, in their order; "" if there is no such sentence."""
+def _question_from_sentence(text: str, kept: int, rng: random.Random) -> str:
+    """Return `kept` words, in their order, of a random long sentence of a text; "" if there is no long sentence."""
     sentences = [text[slice(*span)] for span in sentence_spans(text)]
-    long = [sentence for sentence in sentences if len(set(words(sentence))) >= FEWEST_TERMS]
-    if not long:
+    long_sentences = [sentence for sentence in sentences if len(set(words(sentence))) >= MIN_SENTENCE_TERMS]
+    if not long_sentences:
         return ""
-    candidates = [word.strip(".,;:!?()[]\"'") for word in rng.choice(long).split() if words(word)]
-    places = sorted(rng.sample(range(len(candidates)), min(kept, len(candidates))))
-    return " ".join(candidates[place] for place in places)
+    candidates = [word.strip(".,;:!?()[]\"'") for word in rng.choice(long_sentences).split() if words(word)]
+    indices = sorted(rng.sample(range(len(candidates)), min(kept, len(candidates))))
+    return " ".join(candidates[index] for index in indices)
 
 
 def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
-    """Yield the questions in lines of JSON."""
+    """Yield the questions in lines of JSON; empty lines are skipped, lines of another form raise an error."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -99,24 +99,24 @@ def _json_lines(text: str, name: str) -> Iterator[KnownQuestion]:
         except ValueError as error:
             raise UnreadableDocument(f"line {number} of {name} is not JSON: {error}", help=FORM) from None
         fields: dict[str, object] = record if isinstance(record, dict) else {}
-        given = fields.get("documents")
-        listed = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-        yield _known(fields.get("question"), listed, f"line {number} of {name}")
+        documents = fields.get("documents")
+        document_list = [documents] if isinstance(documents, str) else documents if isinstance(documents, list) else []
+        yield _known_question(fields.get("question"), document_list, f"line {number} of {name}")
 
 
 def _tab_separated(text: str, name: str) -> Iterator[KnownQuestion]:
-    """Yield the questions in tab-separated lines."""
+    """Yield the questions in tab-separated lines; empty lines are skipped, lines of another form raise an error."""
     # A quotation mark in a question is a part of it, not the quoting of a field.
     for number, row in enumerate(csv.reader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE), 1):
         if not any(cell.strip() for cell in row):
             continue
-        # A line with more or fewer tabs gets no documents, which `_known` refuses with the line's number.
+        # A line with more or fewer tabs gets no documents, which `_known_question` refuses with the line's number.
         documents = [part.strip() for part in row[1].split(",")] if len(row) == 2 else []
-        yield _known(row[0], documents, f"line {number} of {name}")
+        yield _known_question(row[0], documents, f"line {number} of {name}")
 
 
-def _known(question: object, documents: Sequence[object], place: str) -> KnownQuestion:
-    """Return a question with its documents, or raise an error that names its place in the file."""
+def _known_question(question: object, documents: Sequence[object], place: str) -> KnownQuestion:
+    """Return a question with its documents; raise an error that names its place in the file if either is missing."""
     ids = frozenset(str(name) for name in documents if str(name).strip())
     if not isinstance(question, str) or not question.strip() or not ids:
         raise UnreadableDocument(f"{place} has no question with document ids", help=FORM)

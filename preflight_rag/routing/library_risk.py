@@ -1,7 +1,7 @@
-"""Which risk model of the preflight a library uses.
+"""The risk model that a library uses.
 
-Its own is the file `preflight.json` in its folder, which `calibration.py` makes. Without it the shipped one serves, if
-it was fitted with the library's embedder.
+Its own is the file `preflight.json` in its folder, which `calibration.py` makes. Without it the shipped model is used,
+if it was fitted with the library's embedder.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.collection import Collection
 
 FILE = "preflight.json"
+"""Name of the file with a library's own model."""
 
 
 def risk_model_of(library: Collection) -> RiskModel | None:
@@ -27,7 +28,7 @@ def risk_model_of(library: Collection) -> RiskModel | None:
     The shipped model was fitted on whole collections, so it is not used for a collection of which only a part is known.
 
     Raises:
-        LibraryCorrupt: As `risk_model`.
+        LibraryCorrupt: Its own model cannot be used, see `risk_model`.
     """
     if not library.is_complete and not (library.path / FILE).is_file():
         return None
@@ -35,10 +36,10 @@ def risk_model_of(library: Collection) -> RiskModel | None:
 
 
 def risk_model(folder: Path, embedder: str) -> RiskModel | None:
-    """Return a library's own model, else the shipped one of its embedder (by revision), else None.
+    """Return the model in a library's folder, else the shipped one for the embedder's revision, else None.
 
     Raises:
-        LibraryCorrupt: Its own cannot be read, or was fitted with another embedder.
+        LibraryCorrupt: The library's own model cannot be read, or was fitted with another embedder.
     """
     path = folder / FILE
     try:
@@ -46,16 +47,16 @@ def risk_model(folder: Path, embedder: str) -> RiskModel | None:
     except FileNotFoundError:
         return shipped(embedder)
     # Time and size are arguments so that the cache notices a new calibration.
-    own = _read(path, stamp.st_mtime_ns, stamp.st_size)
+    own = _load_model(path, stamp.st_mtime_ns, stamp.st_size)
     if own.embedder != embedder:
         raise LibraryCorrupt(
-            f"{path} was calibrated with the embedder {own.embedder!r}, not {embedder!r}", help=_way_out(path)
+            f"{path} was calibrated with the embedder {own.embedder!r}, not {embedder!r}", help=_repair_advice(path)
         )
     return own
 
 
 def write_model(folder: Path, model: RiskModel) -> Path:
-    """Store a model as the library's own; the file is replaced as a whole.
+    """Store a model as the library's own, and return its path; the file is replaced as a whole.
 
     Raises:
         LibraryError: The folder cannot be written.
@@ -72,14 +73,14 @@ def write_model(folder: Path, model: RiskModel) -> Path:
 
 
 @lru_cache(maxsize=8)
-def _read(path: Path, _changed: int, _size: int) -> RiskModel:
+def _load_model(path: Path, _changed: int, _size: int) -> RiskModel:
     """Return the model in a file, cached until the file changes."""
     try:
         return RiskModel.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
-        raise LibraryCorrupt(f"{path} is no calibration ({error})", help=_way_out(path)) from None
+        raise LibraryCorrupt(f"{path} is no calibration ({error})", help=_repair_advice(path)) from None
 
 
-def _way_out(path: Path) -> str:
-    """Return the advice for a model that cannot be used."""
+def _repair_advice(path: Path) -> str:
+    """Return the advice to the user for a model that cannot be used."""
     return f"Run `preflight calibrate --library {path.parent}` again, or delete the file"

@@ -1,9 +1,9 @@
-"""Profile of what a language model loses in one prompt: its share of right answers by the key passage's place.
+"""Profile of a language model: its share of right answers by the key passage's place in one prompt.
 
 BriefContext (Zhang et al., npj Digital Medicine 8:239, 2025, Fig. 2) puts the passage that answers at five places of
-the prompt and measures how often the model answers rightly, in one go and in parts. `preflight profile` does the same
-in small for one model (`profiling.py`), and keeps the result in the user's cache. A model that was never measured gets
-the mean of the two models of the paper.
+the prompt and measures how often the model answers correctly, in one call and in parts. `preflight profile` measures a
+small version of this for one model (`profiling.py`), and keeps the result in the user's cache. A model that was never
+measured gets the mean of the two models of the paper.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from preflight_rag.models.protocol import Reader
 
 PASSAGES = 16
-"""Passages among which the places of a profile were measured."""
+"""Number of passages among which the places of a profile were measured."""
 NOTICED = 0.0
-"""Share of lost answers that show it themselves, by a reply that finds nothing or cites nothing that supports it. None
-is counted on until the model was measured: what it loses may then all be stated wrongly, with a citation."""
+"""Assumed share of lost answers that can be noticed, because the reply finds nothing or cites nothing that supports it.
+0 until a model is measured: it may state all of what it loses wrongly, with a citation."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ModelProfile:
 
     @property
     def best(self) -> float:
-        """The largest share that was measured: the model's accuracy when no place hinders it."""
+        """The largest measured share: the model's accuracy with the key passage at its best place."""
         return max(self.map_reduce, *self.plain.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -76,24 +76,24 @@ class ModelProfile:
         return {**asdict(replace(self, plain={})), "plain": plain, "counts": list(self.counts)}
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> ModelProfile:
-        """Read a profile in the form of `to_json`.
+    def from_json(cls, fields: Mapping[str, Any]) -> ModelProfile:
+        """Return the profile in a mapping of the form of `to_json`.
 
         Raises:
-            ValueError: It is something else, or a share lies outside [0, 1].
+            ValueError: The mapping has another form, fewer than two places, or a share outside [0, 1].
         """
         try:
-            plain = {float(place): float(right) for place, right in found["plain"]}
+            plain = {float(place): float(right) for place, right in fields["plain"]}
             profile = cls(
-                model=str(found["model"]),
-                grounds=str(found["grounds"]),
+                model=str(fields["model"]),
+                grounds=str(fields["grounds"]),
                 # `np.interp` needs ascending places.
                 plain=dict(sorted(plain.items())),
-                map_reduce=float(found["map_reduce"]),
-                noticed=float(found["noticed"]),
-                counts=tuple(int(count) for count in found["counts"]),
-                tokens=int(found["tokens"]),
-                seconds=float(found["seconds"]),
+                map_reduce=float(fields["map_reduce"]),
+                noticed=float(fields["noticed"]),
+                counts=tuple(int(count) for count in fields["counts"]),
+                tokens=int(fields["tokens"]),
+                seconds=float(fields["seconds"]),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no {error}") from error
@@ -110,7 +110,7 @@ UNMEASURED = ModelProfile(
     map_reduce=0.5857,
 )
 """Supplementary Table 1 at 16 passages: means of Mixtral-7x8b and GPT-3.5-turbo at each percentile. That their parts
-answer more (59.43 %) than plain reading at its best place is not counted on: another model need not gain so."""
+answer more (59.43 %) than plain reading at its best place is ignored: another model need not gain as much."""
 
 
 def profile_of(model: str) -> ModelProfile:
@@ -135,12 +135,12 @@ def profile_of(model: str) -> ModelProfile:
 
 
 def profile_of_reader(reader: Reader | None) -> ModelProfile:
-    """Return the profile of the model behind a reader; a typical one for a reader without a model."""
+    """Return the profile of a reader's model; a typical profile without a reader, or for a reader without a model."""
     return UNMEASURED if reader is None or reader.by_rule else profile_of(reader.name)
 
 
 def keep_profile(profile: ModelProfile) -> Path:
-    """Store a measured profile; the file is replaced as a whole.
+    """Store a measured profile, and return its path; the file is replaced as a whole.
 
     Raises:
         LibraryError: The folder cannot be written.

@@ -1,9 +1,9 @@
 """Measurement of what a model loses in the middle: a small version of BriefContext's position experiment (Fig. 2).
 
-Questions are made by rule of the library's own sentences: a sentence with one number or date taken out, which is asked
-for. The passage that the sentence is from is put at five places among passages that the library's search ranks next for
-it and that do not hold the value; the model reads them in one go, and once more in parts. An answer is right when it
-holds the value. The questions are easier than people's: what counts is the difference between the places.
+Questions are made by rule from the library's own sentences: a sentence with a gap for a number or date, which is asked
+for. The sentence's passage is put at five places among the passages nearest to it that do not contain the value; the
+model reads them in one call, and once more in parts. An answer is right if it contains the value. The questions are
+easier than people's: what counts is the difference between the places.
 """
 
 from __future__ import annotations
@@ -35,14 +35,17 @@ if TYPE_CHECKING:
 PLACES = (1, 4, 8, 12, 16)
 """Ranks of the key passage among sixteen."""
 QUESTIONS = 6
-"""Questions, each asked at every place in one go and once in parts: 6 x 5 calls, and 6 x 5."""
-FEWEST_PASSAGES = 8
-"""Passages that a library needs at least: the key and seven others; a guess."""
-FEWEST_WORDS, MOST_WORDS = 8, 40
-"""Words of a sentence that a question is made of; a guess."""
+"""Number of questions, each asked in one call at every place (6 x 5 calls) and once in parts (6 x 5 calls)."""
+MIN_PASSAGES = 8
+"""Least number of passages of a library: the key passage and seven others; a guess."""
+MIN_SENTENCE_WORDS, MAX_SENTENCE_WORDS = 8, 40
+"""Least and largest number of words of a sentence from which a question is made; a guess."""
 GAP = "____"
+"""What stands in a question for the value that was taken out."""
 PRIOR = 4.0
-"""Lost answers that `NOTICED` counts for beside those that were seen; a guess."""
+"""Number of lost answers that `NOTICED` weighs as much as, beside those that were observed; a guess."""
+BATCH = 32
+"""Number of passages that are loaded at once to make questions."""
 
 Progress = Callable[[int, int], None]
 
@@ -70,7 +73,7 @@ class GapQuestion:
 
     def is_right(self, draft: Draft) -> bool:
         """Return whether an answer contains the value as a separate number or date."""
-        return draft.found and _stands_alone(_folded(self.value), _folded(draft.text))
+        return draft.found and _contains_separately(_normalised(self.value), _normalised(draft.text))
 
 
 @dataclass
@@ -152,27 +155,27 @@ class Profiling:
 
 
 def make_gap_questions(library: Collection, count: int, *, seed: int = 0) -> list[GapQuestion]:
-    """Make at most `count` questions from the library's sentences; the same seed gives the same questions.
+    """Return at most `count` questions from the library's sentences; the same seed gives the same questions.
 
     Raises:
         UsageError: The library is too small, or has no suitable sentence.
     """
     ids = library.all_passage_ids()
     random.Random(seed).shuffle(ids)  # noqa: S311
-    made: list[GapQuestion] = []
-    for start in range(0, len(ids), 32):
-        for passage in library.passages(ids[start : start + 32]):
-            question = next(_of_passage(library, passage), None)
+    questions: list[GapQuestion] = []
+    for start in range(0, len(ids), BATCH):
+        for passage in library.passages(ids[start : start + BATCH]):
+            question = next(_questions_of_passage(library, passage), None)
             if question is not None:
-                made.append(question)
-            if len(made) == count:
-                return made
-    if not made:
+                questions.append(question)
+            if len(questions) == count:
+                return questions
+    if not questions:
         raise UsageError(
             "no question can be made from this library: it has too few passages, or no sentence with a number or date",
-            help=f"A profile needs {FEWEST_PASSAGES} passages of running text; the demo's library serves, too.",
+            help=f"A profile needs {MIN_PASSAGES} passages of running text; the demo's library serves, too.",
         )
-    return made
+    return questions
 
 
 async def profile_model(
@@ -183,7 +186,7 @@ async def profile_model(
     settings: Settings | None = None,
     progress: Progress = lambda done, total: None,
 ) -> Profiling:
-    """Ask a model each question with the key passage at each place, in one call, and once in parts.
+    """Return the scores of a model that is asked each question with the key passage at each place, and once in parts.
 
     An incomplete reply is judged by its beginning, as in a turn. If the model gives no reply to the first question,
     the others are not asked, because each call may take until the timeout.
@@ -198,37 +201,41 @@ async def profile_model(
     Raises:
         ModelError: The model cannot be called: its server, its key or its name is wrong.
     """
-    began, settings = time.monotonic(), settings or Settings()
-    found = Profiling(reader.name, grounds)
+    start_time, settings = time.monotonic(), settings or Settings()
+    profiling = Profiling(reader.name, grounds)
     total, done = len(questions) * (len(PLACES) + 1), 0
-    for number, asked in enumerate(questions):
+    for number, question in enumerate(questions):
         for rank in PLACES:
             # In a small library the last places do not exist, so the key passage stands at its end.
-            sources = asked.at(min(rank, len(asked.others) + 1))
-            draft = await _judged(found, found.places[rank], reader.answer(question=asked.question, sources=sources))
+            sources = question.at(min(rank, len(question.others) + 1))
+            draft = await _count_reading(
+                profiling, profiling.places[rank], reader.answer(question=question.question, sources=sources)
+            )
             if draft is not None:
-                right = asked.is_right(draft)
-                found.places[rank].count(right)
-                found.lost += not right
-                found.noticed += not right and escalation(draft, sources, settings.partition_size) is not None
+                right = question.is_right(draft)
+                profiling.places[rank].count(right)
+                profiling.lost += not right
+                profiling.noticed += not right and escalation(draft, sources, settings.partition_size) is not None
             progress(done := done + 1, total)
-        # The parts do not care where the passage stands: each question is read once, at a place that goes round.
-        sources = asked.at(min(PLACES[number % len(PLACES)], len(asked.others) + 1))
-        draft = await _judged(found, found.parts, _in_parts(reader, asked.question, sources, settings))
+        # In parts the place matters little: each question is read once, at one of the places in turn.
+        sources = question.at(min(PLACES[number % len(PLACES)], len(question.others) + 1))
+        draft = await _count_reading(
+            profiling, profiling.parts, _answer_in_parts(reader, question.question, sources, settings)
+        )
         if draft is not None:
-            found.parts.count(asked.is_right(draft))
+            profiling.parts.count(question.is_right(draft))
         progress(done := done + 1, total)
-        if not found.replied:
+        if not profiling.replied:
             break
-    found.seconds = round(time.monotonic() - began, 1)
-    return found
+    profiling.seconds = round(time.monotonic() - start_time, 1)
+    return profiling
 
 
-async def _judged(found: Profiling, score: Score, reading: Awaitable[Reply[Draft]]) -> Draft | None:
-    """Return the draft of a reading, or its beginning, and count it; None if there is none.
+async def _count_reading(profiling: Profiling, score: Score, reading: Awaitable[Reply[Draft]]) -> Draft | None:
+    """Return the draft of a reading, incomplete if the reply was cut; None if it failed. Count it in the profiling.
 
     Raises:
-        ModelError: Any other call would fail, too.
+        ModelError: The model cannot be called, so that every other call would fail, too.
     """
     score.wanted += 1
     try:
@@ -239,21 +246,23 @@ async def _judged(found: Profiling, score: Score, reading: Awaitable[Reply[Draft
         except ModelError:
             if not may_be_spared(error):
                 raise
-            found.spent += Usage.of_failed(error.spent)
-            found.failures[error.message] += 1
+            profiling.spent += Usage.of_failed(error.spent)
+            profiling.failures[error.message] += 1
             return None
-        found.cut += 1
-    found.spent += reply.usage
+        profiling.cut += 1
+    profiling.spent += reply.usage
     return reply.value
 
 
-async def _in_parts(reader: Reader, question: str, sources: Sequence[Source], settings: Settings) -> Reply[Draft]:
-    """Return the answer reduced from the parts' extracts; a part without one is left out, as in a turn.
+async def _answer_in_parts(
+    reader: Reader, question: str, sources: Sequence[Source], settings: Settings
+) -> Reply[Draft]:
+    """Return the answer reduced from the parts' extracts; parts that failed or are empty are left out, as in a turn.
 
     Raises:
         ModelError: No part could be read, or they could not be reduced to an answer.
     """
-    spent, extracts, failed, read = Usage(), [], None, 0
+    spent, extracts, last_error, parts_read = Usage(), [], None, 0
     for number, ranks in enumerate(partition(len(sources), settings.partition_size), 1):
         part = [source for source in sources if source.n in ranks]
         try:
@@ -261,50 +270,50 @@ async def _in_parts(reader: Reader, question: str, sources: Sequence[Source], se
         except ModelError as error:
             if not may_be_spared(error):
                 raise
-            failed, spent = error, spent + Usage.of_failed(error.spent)
+            last_error, spent = error, spent + Usage.of_failed(error.spent)
             continue
-        read, spent = read + 1, spent + reply.usage
+        parts_read, spent = parts_read + 1, spent + reply.usage
         if reply.value.text:
             extracts.append(replace(reply.value, partition=number, sources=tuple(part)))
-    if failed is not None and not read:
-        raise failed
+    if last_error is not None and not parts_read:
+        raise last_error
     if not extracts:
         return Reply(Draft("", found=False), spent)
     reduced = await reader.reduce(question=question, extracts=extracts)
     return Reply(reduced.value, spent + reduced.usage)
 
 
-def _of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
+def _questions_of_passage(library: Collection, passage: Passage) -> Iterator[GapQuestion]:
     """Yield questions from a passage's sentences whose value no similar passage contains."""
     for span in sentence_spans(passage.text):
         sentence = " ".join(passage.text[slice(*span)].split())
-        if not FEWEST_WORDS <= len(sentence.split()) <= MOST_WORDS:
+        if not MIN_SENTENCE_WORDS <= len(sentence.split()) <= MAX_SENTENCE_WORDS:
             continue
         for match in (*DATE.finditer(sentence), *NUMBER.finditer(sentence)):
-            # The unit stays in the sentence: a model may write it in another way.
+            # The unit stays in the sentence, since a model may write it differently.
             end = match.start("unit") if match.re is NUMBER and match["unit"] else match.end()
             value = sentence[match.start() : end].strip()
             # A single digit is in most texts; a value that the sentence repeats would still be in the question.
-            if len(value) < 2 or _folded(sentence).count(_folded(value)) != 1:
+            if len(value) < 2 or _normalised(sentence).count(_normalised(value)) != 1:
                 continue
-            others = _others(library, sentence, value, passage)
-            if len(others) + 1 < FEWEST_PASSAGES:
+            others = _passages_without_value(library, sentence, value, passage)
+            if len(others) + 1 < MIN_PASSAGES:
                 continue
             gapped = f"{sentence[: match.start()]}{GAP}{sentence[end:]}"
             question = f"Which number or date stands where the gap is in this sentence: “{gapped}”?"
             yield GapQuestion(question, value, passage, tuple(others[: PASSAGES - 1]))
 
 
-def _others(library: Collection, sentence: str, value: str, key: Passage) -> list[Passage]:
-    """Return the passages nearest to a sentence that do not contain its value."""
-    # More than are needed, as passages with the value are left out.
-    found = library.search(SearchQuery(sentence, k=2 * PASSAGES))
-    read = library.passages([hit.passage_id for hit in found.fused if hit.passage_id != key.id])
-    return [passage for passage in read if _folded(value) not in _folded(passage.text)]
+def _passages_without_value(library: Collection, sentence: str, value: str, key: Passage) -> list[Passage]:
+    """Return the passages nearest to a sentence, without the key passage and those that contain the value."""
+    # Twice as many as are needed, since some are left out.
+    hits = library.search(SearchQuery(sentence, k=2 * PASSAGES))
+    passages = library.passages([hit.passage_id for hit in hits.fused if hit.passage_id != key.id])
+    return [passage for passage in passages if _normalised(value) not in _normalised(passage.text)]
 
 
-def _stands_alone(value: str, text: str) -> bool:
-    """Return whether a text contains the value, and not as part of a longer number or word."""
+def _contains_separately(value: str, text: str) -> bool:
+    """Return whether a text contains a value that is not part of a longer number or word."""
     start = text.find(value)
     while start >= 0:
         before, after = text[:start][-1:], text[start + len(value) :][:2]
@@ -315,6 +324,6 @@ def _stands_alone(value: str, text: str) -> bool:
     return False
 
 
-def _folded(text: str) -> str:
+def _normalised(text: str) -> str:
     """Return a text in lower case without commas, with single spaces."""
     return " ".join(text.casefold().replace(",", "").split())

@@ -1,11 +1,11 @@
 """The calibrated preflight: the probability that the key passage would be lost, from the retrieval's own numbers.
 
-It is lost when it is among the passages that go on and below the first three of the order that the reader gets. That
-none of them answers is another event, which reading in parts does not help; the risk leaves it out.
+The key passage is lost if it is retrieved and below the first three in the reader's order. That no passage answers is
+another event, against which reading in parts does not help; the risk leaves it out.
 
-A logistic model over `risk_features.py`. Its weights stand in `risk.json`, one model for use and one for each
-collection that was trained without it, and are set by `python -m training.train_preflight`. They hold
-for the embedder that they were fitted with; a library's own calibration (`preflight calibrate`) comes before them.
+The model is logistic, over the features of `risk_features.py`. Its weights are in `risk.json`: one model for use, and
+one for each collection that was left out in training. `python -m training.train_preflight` sets them. They hold for the
+embedder that they were fitted with; a library's own calibration (`preflight calibrate`) goes before them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PRIOR = 10.0
 NO_PRIOR = 1e-3
 """Penalty of that distance for a slope that is fitted freely, but stays finite."""
 FULL_REFIT = 300
-"""Questions from which a library's own calibration fits all weights. Set by hand."""
+"""Least number of questions at which a library's own calibration fits all weights. Set by hand."""
 LOST, NOT_NEAREST = "lost", "not nearest"
 EVENTS = {
     LOST: "the passage that answers stands below the first three",
@@ -47,8 +47,8 @@ EVENTS = {
 }
 """The event whose risk a model predicts, in words for a reason. A library calibrated before the event was recorded has
 the second one, which also counts questions without any answering passage."""
-NAMED_SIGNALS = 2
-"""Signals that a decision's reason names."""
+MAX_NAMED_SIGNALS = 2
+"""Largest number of signals that a decision's reason names."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RiskTerm:
     mean: float
     scale: float
 
-    def adds(self, value: float) -> float:
+    def contribution(self, value: float) -> float:
         """Return the feature's contribution for this value."""
         return self.weight * (value - self.mean) / self.scale
 
@@ -86,7 +86,7 @@ class RiskModel:
 
     def score(self, values: Mapping[str, float]) -> float:
         """Return the log odds of a lost key passage, for the features' values by name."""
-        return self.bias + sum(term.adds(values[name]) for name, term in self.terms.items())
+        return self.bias + sum(term.contribution(values[name]) for name, term in self.terms.items())
 
     def risk(self, values: Mapping[str, float]) -> float:
         """Return the probability of a lost key passage, to four decimals."""
@@ -97,9 +97,11 @@ class RiskModel:
         return [self.risk(values) >= self.threshold for values in rows]
 
     def strongest_signals(self, values: Mapping[str, float], *, risky: bool) -> list[str]:
-        """Return the features that contribute most to a high risk, or to a low one."""
-        parts = {name: term.adds(values[name]) * (1 if risky else -1) for name, term in self.terms.items()}
-        return [name for name, part in sorted(parts.items(), key=lambda item: -item[1])[:NAMED_SIGNALS] if part > 0]
+        """Return the names of the features that contribute most to a high risk (`risky`), or to a low one."""
+        sign = 1 if risky else -1
+        shares = {name: sign * term.contribution(values[name]) for name, term in self.terms.items()}
+        strongest = sorted(shares, key=lambda name: -shares[name])[:MAX_NAMED_SIGNALS]
+        return [name for name in strongest if shares[name] > 0]
 
     def to_json(self) -> dict[str, Any]:
         """Return the model in the form of the weights' file."""
@@ -116,24 +118,24 @@ class RiskModel:
         }
 
     @classmethod
-    def from_json(cls, found: Mapping[str, Any]) -> RiskModel:
-        """Read a model in the form of `to_json`.
+    def from_json(cls, fields: Mapping[str, Any]) -> RiskModel:
+        """Return the model in a mapping of the form of `to_json`.
 
         Raises:
-            ValueError: It is something else.
+            ValueError: The mapping has another form, an unknown feature or event, or a number out of range.
         """
         try:
             terms = {
                 str(name): RiskTerm(float(term["weight"]), float(term["mean"]), float(term["scale"]))
-                for name, term in found["features"].items()
+                for name, term in fields["features"].items()
             }
             model = cls(
-                str(found["grounds"]),
-                str(found["embedder"]),
-                float(found["bias"]),
+                str(fields["grounds"]),
+                str(fields["embedder"]),
+                float(fields["bias"]),
                 terms,
-                float(found["threshold"]),
-                str(found.get("event", NOT_NEAREST)),
+                float(fields["threshold"]),
+                str(fields.get("event", NOT_NEAREST)),
             )
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"no {error}") from error
@@ -163,16 +165,16 @@ def shipped(embedder: str) -> RiskModel | None:
 
 
 def fold(group: str) -> RiskModel | None:
-    """Return the model that was trained without one group of collections; None if there is none."""
-    found = _weights()["without"].get(group)
-    return RiskModel.from_json(found) if found else None
+    """Return the model that was trained without a group of collections; None if there is none."""
+    weights = _weights()["without"].get(group)
+    return RiskModel.from_json(weights) if weights else None
 
 
 @lru_cache(maxsize=1)
 def _weights() -> dict[str, Any]:
-    """Return the shipped weights."""
-    found: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return found
+    """Return the content of `risk.json`."""
+    weights: dict[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return weights
 
 
 def fit(
@@ -184,7 +186,7 @@ def fit(
     embedder: str,
     recall: float = RECALL,
 ) -> RiskModel:
-    """Fit all weights, then offset and slope (Platt 1999), then the threshold.
+    """Return a model with fitted weights, then fitted offset and slope (Platt 1999), then a chosen threshold.
 
     Args:
         values: The features of each question.
@@ -243,12 +245,21 @@ def recalibrate(
 
 
 def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Sequence[float], recall: float) -> float:
-    """Return the largest threshold that includes this share of the issues, by the questions' weights."""
-    found = sorted(((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True)
-    wanted, so_far = recall * sum(row for _, row in found), 0.0
-    for risk, row in found:
-        so_far += row
-        if so_far >= wanted - 1e-9:
+    """Return the largest threshold, to three decimals, that finds a share of the issues by weight; 0 without issues.
+
+    Args:
+        risks: The risk of each question.
+        issues: Whether each question is an issue.
+        rows: Weight of each question.
+        recall: Share of the issues' weight that the threshold has to find.
+    """
+    issues_by_risk = sorted(
+        ((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True
+    )
+    needed_weight, weight = recall * sum(row for _, row in issues_by_risk), 0.0
+    for risk, row in issues_by_risk:
+        weight += row
+        if weight >= needed_weight - 1e-9:
             # Rounded down, so that this issue is still included.
             return math.floor(risk * 1000) / 1000
     return 0.0

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from preflight_rag.state.schema import PassageRef
 
 TOP = 3
-"""Passages that the question must be answered by: BriefContext's preflight looks at as many."""
+"""Number of first passages among which the key passage is not lost, as in BriefContext's preflight."""
 DEPTH = 10
-"""Places behind the top that it is compared with; a guess."""
+"""Rank down to which the passages below the top are compared with it; a guess."""
 UNRANKED = 200
-"""The place that counts for a passage which a ranking of the collection did not reach."""
+"""The rank that is assumed for a passage that a ranking of the collection did not reach."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def risk_features(
 
     Args:
         question: The question.
-        refs: The passages.
+        refs: The passages; at least one.
         sources: Their texts, in the same order.
         terms: Their terms, in the same order, where an index has them; else they are read from the texts.
     """
@@ -91,7 +91,7 @@ def risk_features(
         "first_places": math.log(lexical_of_dense + dense_of_lexical),
         "no_lead": _mean([cosine[i] for i in below]) - _mean([cosine[i] for i in top]) if below else 0.0,
         "bm25_missed": 1 - max(bm25[i] for i in top) / best if best > 0 else 1.0,
-        **_coverage(question, sources, top, terms),
+        **_missing_shares(question, sources, top, terms),
     }
     return {name: round(values[name], 6) for name in FEATURES}
 
@@ -101,26 +101,28 @@ def has_places(refs: Sequence[PassageRef]) -> bool:
     return any(ref.get("dense_rank") is not None for ref in refs)
 
 
-def _coverage(
+def _missing_shares(
     question: str, sources: Sequence[Source], top: Sequence[int], terms: Sequence[PassageTerms] | None
 ) -> dict[str, float]:
-    """Return how much of the question is missing in all passages, and in the titles of the dense top.
+    """Return the least shares of the question that a passage, and a title, of the dense top lacks.
 
-    Rarity is counted among the passages.
+    Terms are weighted by their rarity among the passages. Both are 1 for a question without words.
     """
     import numpy as np
 
-    asked = list(dict.fromkeys(words_by_token(question)))
+    question_terms = list(dict.fromkeys(words_by_token(question)))
     # Nothing of a question without words is covered, and a division by its weight of 0 is avoided.
-    if not asked:
+    if not question_terms:
         return {"uncovered": 1.0, "untitled": 1.0}
-    found = _indexed(asked, terms) if terms else None
-    if found is None:
-        read = [(set(words_by_token(source.title)), set(words_by_token(source.text))) for source in sources]
-        titles = np.array([[term in title for title, _ in read] for term in asked])
-        texts = np.array([[term in text for _, text in read] for term in asked])
+    contained = _contained_terms(question_terms, terms) if terms else None
+    if contained is None:
+        terms_of_passages = [
+            (set(words_by_token(source.title)), set(words_by_token(source.text))) for source in sources
+        ]
+        titles = np.array([[term in title for title, _ in terms_of_passages] for term in question_terms])
+        texts = np.array([[term in text for _, text in terms_of_passages] for term in question_terms])
     else:
-        titles, texts = found
+        titles, texts = contained
     texts = texts | titles
     weights = np.log(1 + (len(sources) + 1) / (0.5 + texts.sum(axis=1)))
     total = float(weights.sum())
@@ -130,23 +132,23 @@ def _coverage(
     }
 
 
-def _indexed(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
+def _contained_terms(asked: Sequence[str], terms: Sequence[PassageTerms]) -> tuple[np.ndarray, np.ndarray] | None:
     """Return which titles and texts contain each term, (t, n) each; None if the index truncated any text."""
     import numpy as np
 
-    vocabulary, positions = terms[0].vocabulary, [each.position for each in terms]
+    vocabulary, positions = terms[0].vocabulary, [passage_terms.position for passage_terms in terms]
     ids, lengths = vocabulary.texts(positions)
     if lengths.max() >= MOST_TERMS:
         return None
     numbers = np.array(vocabulary.numbers(asked), dtype=np.int64)[:, None]
-    found = []
-    for its, sizes in (vocabulary.titles(positions), (ids, lengths)):
+    contained = []
+    for term_ids, lengths_of_texts in (vocabulary.titles(positions), (ids, lengths)):
         # Sums up to each end less those up to the one before: unlike `reduceat` that knows of empty texts.
-        ends = sizes.cumsum()
-        counts = np.zeros((len(numbers), len(its) + 1), dtype=np.int64)
-        np.cumsum(its == numbers, axis=1, out=counts[:, 1:])
-        found.append(counts[:, ends] > counts[:, ends - sizes])
-    return found[0], found[1]
+        ends = lengths_of_texts.cumsum()
+        counts = np.zeros((len(numbers), len(term_ids) + 1), dtype=np.int64)
+        np.cumsum(term_ids == numbers, axis=1, out=counts[:, 1:])
+        contained.append(counts[:, ends] > counts[:, ends - lengths_of_texts])
+    return contained[0], contained[1]
 
 
 def _mean(values: Sequence[float]) -> float:

@@ -1,16 +1,16 @@
-"""The look at a plain answer: whether it calls for a second reading, in parts, of the passages that it does not cite.
+"""The check of a plain answer: whether the passages that it does not cite are read again, in parts.
 
-What the rankings cannot tell, the answer can. A plain answer goes on to map/reduce, once a turn, where it
+The answer shows what the rankings cannot. A plain answer goes on to map/reduce, once a turn, if it
 
 - finds nothing, and an answer among the passages is likely lost, or seen by the extractive reader;
 - cites nothing that supports it;
-- does not say what the extractive reader finds in a passage that it does not cite, and is surer of than of anything in
-  the passages that it does cite: the sign of a passage that the model has lost. A longer answer than a name, a figure
-  or a verdict cannot be held against others: there the citation alone counts.
+- lacks an answer that the extractive reader finds in an uncited passage, with a higher probability than any in the
+  cited passages: the model has probably lost that passage. Only names, figures and verdicts can be compared with the
+  text; for longer answers the citation alone counts.
 
-Only passages that the answer does not cite are read again: all of them, in parts, or, where the reader is sure of one,
-the part of them that answers likeliest. What the first answer says is put beside what they give, where its citations
-could be verified; and where they give nothing, it stands.
+Only passages that the answer does not cite are read again: all of them, in parts, or, if the reader is sure of one, the
+most likely ones. The first answer is compared with their results if its citations could be verified; and if they give
+nothing, it stands.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ class UncitedAnswer:
         n: The passage's number.
         answer: The answer if it is short, else "".
         probability: The extractive reader's probability that it answers the question.
+        likeliest: The numbers of all uncited passages, the most likely to answer first.
     """
 
     n: int
@@ -66,13 +67,13 @@ def least_sure(profile: ModelProfile, settings: Settings) -> float:
 def found_elsewhere(
     question: str, draft: Draft, sources: Sequence[Source], extractive: ExtractiveReader, sure: float = LOOKS[0].sure
 ) -> UncitedAnswer | None:
-    """Return the answer in an uncited passage that speaks against the given answer; None without one.
+    """Return the answer of an uncited passage, likelier than those of cited ones, that the draft lacks; else None.
 
     Args:
         question: The question.
-        draft: The answer, with its citation marks.
+        draft: The answer, with its citation marks; None is returned if it cites nothing.
         sources: All passages from which it was made.
-        extractive: The model that reads them; without a suitable one there is no result.
+        extractive: The model that reads them; None is returned if it fails.
         sure: The limit from `least_sure` for the model that answered.
     """
     cited = cited_ranks(draft.text, draft.quotes)
@@ -84,27 +85,31 @@ def found_elsewhere(
     except ExtractiveReaderError:
         return None
     kind = asked_kind(question)
-    stated = {
-        source.n: found
+    statements = {
+        source.n: statement
         for source, reading in zip(sources, readings, strict=True)
-        if (found := statement_of(source.text, reading, kind)) is not None
+        if (statement := statement_of(source.text, reading, kind)) is not None
     }
-    least = max((stated[n][0] for n in cited if n in stated), default=0.0)
-    elsewhere = [(probability, n, statement) for n, (probability, statement) in stated.items() if n not in cited]
-    probability, n, best = max(elsewhere, key=lambda item: (item[0], -item[1]), default=(0.0, 0, Statement("")))
+    cited_probability = max((statements[n][0] for n in cited if n in statements), default=0.0)
+    uncited_statements = [
+        (probability, n, statement) for n, (probability, statement) in statements.items() if n not in cited
+    ]
+    probability, n, best = max(
+        uncited_statements, key=lambda item: (item[0], -item[1]), default=(0.0, 0, Statement(""))
+    )
     # One as sure as what is cited speaks for COrg, if for anything, and COrg's gate has judged that before.
-    if probability < sure or probability <= least:
+    if probability < sure or probability <= cited_probability:
         return None
-    short = form_of(question) in ("value", "verdict") and is_short(best.answer)
-    if short and _says(draft.text, best, kind):
+    is_comparable = form_of(question) in ("value", "verdict") and is_short(best.answer)
+    if is_comparable and _states_answer(draft.text, best, kind):
         return None
-    likely = {source.n: reading.answerable for source, reading in zip(sources, readings, strict=True)}
-    likeliest = sorted((source.n for source in sources if source.n not in cited), key=lambda at: (-likely[at], at))
-    return UncitedAnswer(n, best.answer if short else "", probability, tuple(likeliest))
+    answerable = {source.n: reading.answerable for source, reading in zip(sources, readings, strict=True)}
+    likeliest = sorted((source.n for source in sources if source.n not in cited), key=lambda n: (-answerable[n], n))
+    return UncitedAnswer(n, best.answer if is_comparable else "", probability, tuple(likeliest))
 
 
-def _says(text: str, statement: Statement, kind: str) -> bool:
-    """Return whether one of a text's sentences states an answer; True if that cannot be decided."""
+def _states_answer(text: str, statement: Statement, kind: str) -> bool:
+    """Return whether a sentence of a text is the same answer; for a verdict, also if the text begins with none."""
     plain = without_marks(text)
     if kind == "verdict":
         verdict = _VERDICT.match(plain)
@@ -115,10 +120,9 @@ def _says(text: str, statement: Statement, kind: str) -> bool:
 def nothing_to_find(
     question: str, sources: Sequence[Source], decision: Mapping[str, Any], extractive: ExtractiveReader | None
 ) -> bool:
-    """Return whether passages in which a plain answer found nothing are not worth reading again in parts.
+    """Return whether passages in which plain reading found nothing are not worth reading again in parts.
 
-    That is so if the preflight did not expect the key passage to be lost among the others, and the extractive reader
-    finds no answer either.
+    True if the preflight did not predict a lost key passage, and the extractive reader finds no answer either.
     """
     # A decision without the signal has predicted nothing, so the key passage may be lost.
     if extractive is None or decision.get("signals", {}).get(LOST, 1.0):
@@ -131,7 +135,7 @@ def nothing_to_find(
 
 
 def reread_size(partition_size: int) -> int:
-    """Return how many of the likeliest passages are read again in one part: half as many again as in map/reduce.
+    """Return the number of passages that are read again in one part: 1.5 times as many as in a part of map/reduce.
 
     On development questions over whole documents, where a wrong answer is noticed, six of them contain the answer in
     94 % (COVID-QA) and 97 % (Evidence Inference), four in 92 and 90 %, eight in 96 and 100 %.
@@ -150,19 +154,24 @@ def escalation(
         partition_size: Passages of a partition.
         elsewhere: An answer in an uncited passage that speaks against it.
     """
-    left = len(uncited(draft, sources))
-    if len(sources) <= partition_size or not left:
+    uncited_count = len(uncited(draft, sources))
+    if len(sources) <= partition_size or not uncited_count:
         return None
     if not draft.found:
         return {"from": "plain", "to": "map_reduce", "reason": "the plain answer found nothing"}
-    others = f"; the {left} passages that it does not cite are read in parts" if left < len(sources) else ""
+    others = (
+        f"; the {uncited_count} passages that it does not cite are read in parts"
+        if uncited_count < len(sources)
+        else ""
+    )
     if not is_verifiable(draft, {source.n: source.text for source in sources}):
         reason = f"no citation of the plain answer could be verified{others}"
         return {"from": "plain", "to": "map_reduce", "reason": reason}
     if elsewhere is not None:
         says = f"says “{elsewhere.answer}”" if elsewhere.answer else "answers the question likelier than those it cites"
-        again = f"the likeliest {min(left, reread_size(partition_size))} of those that it does not cite are read again"
-        reason = f"a passage that the plain answer does not cite {says}; {again}"
+        reread_count = min(uncited_count, reread_size(partition_size))
+        action = f"the likeliest {reread_count} of those that it does not cite are read again"
+        reason = f"a passage that the plain answer does not cite {says}; {action}"
         return {"from": "plain", "to": "map_reduce", "reason": reason}
     return None
 
@@ -176,21 +185,21 @@ def uncited(draft: Draft, sources: Sequence[Source]) -> list[int]:
 def second_partitions(
     draft: Draft, sources: Sequence[Source], size: int, most: int, elsewhere: UncitedAnswer | None = None
 ) -> list[list[int]]:
-    """Return the partitions of the passages to read again: those that the answer does not cite.
+    """Return the partitions of the passages to read again, those that the answer does not cite.
 
-    If another passage's answer is the reason, one partition of the passages most likely to answer.
+    If an uncited passage's answer is the reason, this is one partition of the passages most likely to answer.
     """
     if elsewhere is not None:
         return [sorted(elsewhere.likeliest[: reread_size(size)])]
-    left = uncited(draft, sources)
+    numbers = uncited(draft, sources)
     passages_by_part = []
-    for part in partition(len(left), size, most):
-        passages_by_part.append([left[place - 1] for place in part])
+    for positions in partition(len(numbers), size, most):
+        passages_by_part.append([numbers[position - 1] for position in positions])
     return passages_by_part
 
 
 def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:
-    """Return a first answer as an extract of its passages, to be compared with the others; None without support."""
+    """Return a first answer as an extract of its cited passages; None if no citation can be verified."""
     if not draft.found or not is_verifiable(draft, {source.n: source.text for source in sources}):
         return None
     cited = cited_ranks(draft.text, draft.quotes)
@@ -200,7 +209,7 @@ def first_extract(draft: Draft, sources: Sequence[Source]) -> Extract | None:
 
 
 def first_answer(draft: Mapping[str, Any] | None, escalations: Sequence[Escalation]) -> Draft | None:
-    """Return the plain answer from which a turn escalated to map/reduce; None if that found nothing."""
+    """Return the plain answer from which the turn has escalated; None if it has not, or the answer found nothing."""
     if not draft or not escalations or escalations[-1]["from"] != "plain":
         return None
     first = Draft.load(draft)
@@ -208,7 +217,7 @@ def first_answer(draft: Mapping[str, Any] | None, escalations: Sequence[Escalati
 
 
 def first_stands(step: Escalation, *, read: int, left: int, failed: int, silent: bool) -> Escalation:
-    """Return the escalation back to a first answer that the other passages say nothing about.
+    """Return the escalation back to a first answer, because the passages that were read again give none.
 
     Args:
         step: The escalation from the first answer.

@@ -11,8 +11,8 @@ from preflight_rag.routing.calibration import (
     calibrate,
     is_absent,
     is_issue,
-    made_weights,
     turn_passages,
+    weights_of_made_questions,
 )
 from preflight_rag.routing.known_questions import KnownQuestion, make_questions, read_questions
 from preflight_rag.routing.library_risk import FILE, risk_model_of, write_model
@@ -76,7 +76,7 @@ def test_a_calibration_sets_the_threshold_and_comes_before_the_shipped_one(own_f
 
 def test_made_questions_are_weighed_to_a_usual_share_of_issues():
     cases = [CalibrationCase({}, issue) for issue in [True] * 2 + [False] * 18]
-    weights = made_weights(cases)
+    weights = weights_of_made_questions(cases)
     assert weights.mean() == pytest.approx(1)
     assert weights[:2].sum() / weights.sum() == pytest.approx(USUAL_ISSUES)
 

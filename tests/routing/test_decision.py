@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 from passage_refs import passage_refs
 
 from preflight_rag.routing.decision import (
+    contradicted_answers,
     contradiction,
     decide,
-    differing,
     lexical_order,
     may_escalate,
     partition,
@@ -238,7 +238,7 @@ def test_partitions_that_could_not_be_read_are_named():
 )
 def test_partitions_conflict_when_their_answers_are_inconsistent(answers, options, apart):
     """BriefContext, section 5.3, judged by hand; a partition that answers nothing takes no side."""
-    assert differing(answers, options) == apart
+    assert contradicted_answers(answers, options) == apart
 
 
 @pytest.mark.parametrize(
