@@ -269,15 +269,9 @@ def _locate_and_verify(item: ComposedAnswer, groups: Groups) -> None:
 def _quote_span(rank: int, answer: str, quotes: Sequence[str], groups: Groups, *, noted: bool) -> Span | None:
     """Return where a context states an answer: a quote given for it, else the sentence that supports or contains it.
 
-    The first of these with all numbers of the answer counts, else the first; None if there is none.
-
-    Args:
-        rank: The context's number.
-        answer: The answer.
-        quotes: The quotes that the reader gave for it.
-        groups: The groups with their contexts.
-        noted: Whether the answer comes from the comparison of contexts; then the sentence with the noted words, or, for
-            a note by rule, the sentence nearest to the question, counts as well.
+    The first of these with all numbers of the answer counts, else the first; None if there is none. If the answer comes
+    from the comparison of contexts (`noted`), the sentence with the noted words counts as well, and for a note by rule
+    the sentence nearest to the question.
     """
     text = groups.text(rank)
     candidates = [locate(quote, text) for quote in quotes]

@@ -63,9 +63,7 @@ def contexts_of(sources: Sequence[Source], tokens: Mapping[int, int] | None = No
 def _joined_passages(first: Source, passages: Sequence[Source]) -> Source:
     """Return one source with the text of a document's passages; each of its parts has the text that it adds.
 
-    Args:
-        first: The best-ranked passage, whose other fields the source has.
-        passages: The passages in the document's order.
+    Its other fields are those of `first`, the best-ranked passage.
     """
     if len(passages) == 1:
         return replace(first, parts=(first,))

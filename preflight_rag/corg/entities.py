@@ -158,12 +158,8 @@ def descriptor_of(name: str, title: str, text: str) -> str | None:
 def _descriptor_in_heading(head: str, name: str, heading: str) -> str | None:
     """Return the descriptor that a heading adds to a name: "planet" of "Mercury (planet)"; None if it adds nothing.
 
-    It is the heading's parenthesis, else the words behind the name and a comma, else a short heading as a whole.
-
-    Args:
-        head: The name up to its first comma or bracket.
-        name: The whole name; its words describe nothing.
-        heading: The heading.
+    It is the heading's parenthesis, else the words behind the name and a comma, else a short heading as a whole. `head`
+    is the name up to its first comma or bracket; words of the whole name describe nothing.
     """
     # "Mercury (planet)" is the plainest form; "(1912–1954)" in the same place are dates of a life.
     parentheses = re.search(r"\(([^()]{2,60})\)", heading)

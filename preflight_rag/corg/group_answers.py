@@ -218,11 +218,6 @@ def _quotes_of_versions(question: str, versions: Sequence[Source], quotes: Mappi
 
     A version's quote gives way to a sentence with more of the question's words, rare words counting more: "Rabbits may
     be kept" is nearer to "Are rabbits allowed?" than "Bonfires are not allowed".
-
-    Args:
-        question: The standalone question.
-        versions: The passages of versions of one document, the newest first.
-        quotes: The quote of each passage.
     """
     # Words of the title do not choose between sentences: all of them are about what the title names.
     question_terms = frozenset(words(question)) - frozenset(words(versions[0].title))
@@ -254,12 +249,8 @@ def group_draft(
 ) -> GroupDraft:
     """Return a group's draft as the state stores it; its text is empty unless the group is answered.
 
-    Args:
-        number: The group's number.
-        sources: Its contexts.
-        draft: The reader's draft; its choice is stored only for an answered group.
-        status: Whether the group was answered.
-        spared: For a failed group, whether the turn may continue without it; stored for such a group only.
+    The draft's choice is stored only for an answered group. `spared`, stored only for a failed one, says whether the
+    turn may continue without the group.
     """
     result: GroupDraft = {
         "group": number,

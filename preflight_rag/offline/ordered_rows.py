@@ -69,9 +69,8 @@ _LABEL_OF_SUM = re.compile(r"\b(?:(?:sub|grand )?totals?|sum|average|mean|vat|ca
 def measured_place(what: frozenset[str], line: TableLine) -> int | None:
     """Return the index of the only cell of a row whose column measures a quantity; None without one, or with several.
 
-    Args:
-        what: Index terms of the quantity, which the column's name has to contain; for `PRICE` any word for a price.
-        line: The row; its first cell is its label and is left out.
+    The column's name has to contain the quantity's index terms, or, for `PRICE`, any word for a price. The first cell
+    is the row's label and is left out.
     """
     indices = []
     for index, cell in enumerate(line.row.cells[1:], 1):
@@ -102,14 +101,12 @@ def measured_column(what: frozenset[str], rows: Sequence[TableLine]) -> str:
         exact = [name for name in candidates if terms[name] <= _PRICE_WORDS]
         # Beside a "Monthly fee" a "Rate" is something else, such as interest.
         if not any(terms[name] & _PRICE_WORDS for name in names):
-            candidates = [
-                name for name in names if terms[name] & _RATE_WORDS and _is_price_called_rate(name, terms[name], rows)
-            ]
+            rates = [name for name in names if terms[name] & _RATE_WORDS]
+            candidates = [name for name in rates if _is_price_called_rate(name, terms[name], rows)]
     else:
         exact = [name for name in names if terms[name] == what]
-        candidates = [
-            name for name in names if what <= terms[name] and (name in exact or not _NAMES_A_CODE.search(name))
-        ]
+        with_terms = [name for name in names if what <= terms[name]]
+        candidates = [name for name in with_terms if name in exact or not _NAMES_A_CODE.search(name)]
     chosen = exact if len(exact) == 1 else candidates
     return chosen[0] if len(chosen) == 1 else ""
 
@@ -121,19 +118,12 @@ def _holds_prices(name: str) -> bool:
 
 
 def _is_price_called_rate(name: str, terms: frozenset[str], rows: Sequence[TableLine]) -> bool:
-    """Return whether a column that is called a rate holds prices: "Rate per night", or amounts with a currency.
-
-    Args:
-        name: The column's name.
-        terms: Index terms of the name.
-        rows: The rows of the table.
-    """
+    """Return whether a column that is called a rate holds prices: "Rate per night", or amounts with a currency."""
     if terms & _NOT_THE_PRICE or _NAMES_A_CODE.search(name):
         return False
     texts = [cell.text for line in rows if (cell := cell_of(name, line)) is not None]
-    has_currency = bool(_MONEY.search(name)) or all(
-        _MONEY.search(text) or _ZERO_IN_WORDS.fullmatch(text) for text in texts
-    )
+    cells_are_money = all(_MONEY.search(text) or _ZERO_IN_WORDS.fullmatch(text) for text in texts)
+    has_currency = bool(_MONEY.search(name)) or cells_are_money
     is_rate_per_something = bool(terms - _RATE_WORDS) and terms <= _RATE_WORDS | _BESIDE_RATE_OF_MONEY
     return has_currency or is_rate_per_something
 
@@ -141,21 +131,13 @@ def _is_price_called_rate(name: str, terms: frozenset[str], rows: Sequence[Table
 def _column_of_length(terms: Mapping[str, frozenset[str]], rows: Sequence[TableLine], *, with_distances: bool) -> str:
     """Return the name of the only column for how long the things in the rows are, or take; "" if that is not sure.
 
-    It is not sure in a table with distances and times, and a column for a part gives no length of the whole: "Break"
-    does not say how long a walk is.
-
-    Args:
-        terms: Index terms of each column's name.
-        rows: The rows of the table.
-        with_distances: Whether a distance may be meant as well as a time ("the longest walk").
+    It is not sure in a table with distances and times, if both may be meant (`with_distances`, "the longest walk"). A
+    column for a part gives no length of the whole: "Break" does not say how long a walk is.
     """
     cells = {name: [cell.text for line in rows if (cell := cell_of(name, line))] for name in terms}
-    of_time = [name for name in terms if _holds_one_measure(name, cells[name], _TIME_UNITS | LENGTH, _DURATION_CELL)]
-    of_distance = [
-        name
-        for name in terms
-        if _holds_one_measure(name, cells[name], _DISTANCE_UNITS | _DISTANCE_WORDS, _DISTANCE_CELL)
-    ]
+    time_words, distance_words = _TIME_UNITS | LENGTH, _DISTANCE_UNITS | _DISTANCE_WORDS
+    of_time = [name for name in terms if _holds_one_measure(name, cells[name], time_words, _DURATION_CELL)]
+    of_distance = [name for name in terms if _holds_one_measure(name, cells[name], distance_words, _DISTANCE_CELL)]
     if with_distances and of_distance and of_time and set(of_distance) != set(of_time):
         return ""
     if with_distances and of_distance:
@@ -172,13 +154,7 @@ def _holds_one_measure(name: str, cells: Sequence[str], name_words: frozenset[st
     """Return whether a column holds figures of one measure, such as times or distances.
 
     Either each cell has the form of such a figure ("3.5 km"), or each is a figure without a unit and the column's name
-    says what it measures ("Distance"). False for a column with fewer than two cells.
-
-    Args:
-        name: The column's name.
-        cells: The texts of its cells.
-        name_words: Index terms of which the name of such a column has one.
-        cell_form: Pattern of a whole cell with a figure and its unit.
+    has one of the index terms `name_words` ("Distance"). False for a column with fewer than two cells.
     """
     if len(cells) < MIN_FIGURES:
         return False

@@ -284,13 +284,6 @@ def relation_of(
     """Return the relation of two contexts (COrg, section 2.1, appendix C.1); `none` if one does not answer.
 
     Contexts that the model takes for the same entity count as having the same descriptor, even if one has none.
-
-    Args:
-        a: The reading of one context.
-        b: The reading of the other context.
-        note_a: The note of the first context.
-        note_b: The note of the other context.
-        trained: The trained models by name, each with its threshold.
     """
     if note_a.answer is None or note_b.answer is None:
         return "none"

@@ -202,10 +202,6 @@ def _compared_columns(comparison: RowComparison, lines: Sequence[TableLine]) -> 
 
     If the question does not name the first column, it is the only column with figures that usually goes with the
     second ("stock" with "reorder level"), else the only other one with figures.
-
-    Args:
-        comparison: The comparison.
-        lines: The rows of one table.
     """
     cells = lines[0].row.cells
     second = _column_index(cells, comparison.second)

@@ -86,13 +86,7 @@ class _MarkedRow(TableLine):
 
 @dataclass(frozen=True)
 class _MarkCondition:
-    """A condition of the question on one column of marks.
-
-    Attributes:
-        column: The column's name.
-        meanings: Whether each text of the column's cells means yes.
-        asks_for_yes: Whether the question asks for the rows with a yes, else for those with a no.
-    """
+    """A condition on a column: what each of its marks means (True for yes), and whether the question asks for a yes."""
 
     column: str
     meanings: dict[str, bool]
@@ -182,11 +176,6 @@ def _conditions_of_table(
 
     The rows are those with the question's words for no column, such as a town; all rows, if there are no such words.
     None if a condition has no column, or the question asks for something else than the table's rows.
-
-    Args:
-        conditions: The conditions of the question.
-        lines: The rows of the table.
-        sources: All passages, which may say that another document is meant.
     """
     columns: dict[str, dict[str, bool]] = {}
     for name in _column_names(lines):

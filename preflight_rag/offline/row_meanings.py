@@ -156,11 +156,6 @@ def _best_meaning(condition: Condition, question: str, lines: Sequence[_Explaine
 
     A meaning fits if it shares a word with the condition, and if the condition's other words name at most one column,
     and nothing else. "Out of order" is not "in order", so a meaning that the question has word for word goes first.
-
-    Args:
-        condition: The condition.
-        question: The question.
-        lines: The rows of the table.
     """
     columns = list(dict.fromkeys(name for line in lines for name in line.columns if name))
     surroundings = lines[0].surrounding_terms

@@ -60,13 +60,9 @@ def is_of_another_time(question: str, row: TableRow, column: str | None = None) 
 
 
 def _are_all_other_times(asked: frozenset[str], times_of_texts: Sequence[tuple[frozenset[str], str]]) -> bool:
-    """Return whether texts name times of one sort, such as weekdays, none of which is asked for.
+    """Return whether texts, each behind its times of one sort, name times, but none that is asked for.
 
     False if nothing is asked for or named, and if a text names several times, a range or a list.
-
-    Args:
-        asked: The times of the question.
-        times_of_texts: Each text, behind its times.
     """
     named = [(times, text) for times, text in times_of_texts if times]
     if not asked or not named:

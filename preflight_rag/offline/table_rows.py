@@ -189,12 +189,6 @@ def shown_rows(lines: Sequence[TableLine], lead: str, why: str) -> Draft | None:
 
 
 def rows_as_evidence(lines: Sequence[TableLine], lead: str, why: str = "rows") -> Draft:
-    """Return a draft with the first rows as evidence that claims nothing.
-
-    Args:
-        lines: The rows.
-        lead: The line above them.
-        why: Name of the reason why nothing is claimed (`text.headers.why_unclaimed`).
-    """
+    """Return a draft with the first rows under a lead, which claims nothing for a reason (`headers.why_unclaimed`)."""
     quotes = dict.fromkeys((line.source.n, line.text) for line in lines[:MOST_ROWS])
     return evidence(tuple(quotes), lead, why_unclaimed(why))

@@ -432,12 +432,7 @@ def _label_index(
 ) -> int | None:
     """Return the index of the other cell of a row that the question names best; None if it names none.
 
-    Args:
-        line: The row.
-        index: The index of the cell that may answer.
-        used: The question's terms that name the column, which do not count here.
-        asked: The question's terms.
-        weights: Their weights.
+    The question's terms that are `used` to name the answering cell's column do not count.
     """
     best_weight, best_index = 0.0, None
     for other, terms in enumerate(line.cell_terms):

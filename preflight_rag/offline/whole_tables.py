@@ -126,13 +126,7 @@ def _distinct_rows(rows: Sequence[TableLine]) -> list[TableLine]:
 
 
 def _measured_table(extreme: Extreme, rows: list[TableLine], scope: frozenset[str]) -> _MeasuredTable:
-    """Return a table with the column by which its rows are compared, if at least two rows have a cell there.
-
-    Args:
-        extreme: The extreme that the question asks for.
-        rows: The rows of the table.
-        scope: The question's terms for the rows and their list.
-    """
+    """Return a table with the column by which its rows are compared, if at least two rows have a cell there."""
     column = measured_column(extreme.narrower, rows) if extreme.narrower else ""
     column = column or measured_column(extreme.what, rows)
     items_of_column = items(column, rows) if column else []
@@ -207,11 +201,6 @@ def _rows_of_scope(
 
     "Which in-house test is the cheapest?" asks of the rows with "in house" alone. All rows are returned, and False, if
     a term is neither in the table nor fits its rows, or if no row has all terms. Of a single row the second is False.
-
-    Args:
-        scope: The question's terms for the rows and their list.
-        table: The table.
-        sources: The passages that the search has found.
     """
     rows = items(table.column, table.rows)
     terms_of_rows = [frozenset(words(line.text)) for line in rows]

@@ -1,8 +1,8 @@
 """Logistic regression for few features and little data.
 
 Weights are not negative: each feature is defined so that more of it makes the event likelier; if the data say
-otherwise, its weight is 0. Every group of rows (a collection) may have an intercept of its own, so that the frequency of the event
-in a group does not influence the weights.
+otherwise, its weight is 0. Every group of rows (a collection) may have an intercept of its own, so that the frequency
+of the event in a group does not influence the weights.
 
 scipy minimises the loss; scikit-learn's `LogisticRegression` has neither bounds on weights nor a prior around another
 slope than 0. scipy is imported when something is fitted, as it takes a second that no question should pay.

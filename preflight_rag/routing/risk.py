@@ -245,14 +245,7 @@ def recalibrate(
 
 
 def choose_threshold(risks: Sequence[float], issues: Sequence[bool], rows: Sequence[float], recall: float) -> float:
-    """Return the largest threshold, to three decimals, that finds a share of the issues by weight; 0 without issues.
-
-    Args:
-        risks: The risk of each question.
-        issues: Whether each question is an issue.
-        rows: Weight of each question.
-        recall: Share of the issues' weight that the threshold has to find.
-    """
+    """Return the largest threshold, to three decimals, that finds a share of the issues by weight; 0 without issues."""
     issues_by_risk = sorted(
         ((risk, row) for risk, issue, row in zip(risks, issues, rows, strict=True) if issue), reverse=True
     )
