@@ -142,17 +142,17 @@ def descriptor_of(name: str, title: str, text: str) -> str | None:
 
     It comes from the title, else the text's heading, else the words after the name, else a longer name in the opening.
     """
-    head = re.split(r"[,(]", name)[0].strip()
-    if not head:
+    bare_name = re.split(r"[,(]", name)[0].strip()
+    if not bare_name:
         return None
     for heading in (title, heading_of(text)):
-        if heading.strip() and (found := _descriptor_in_heading(head, name, " ".join(heading.split()))):
-            return found
-    spaced = r"\s+".join(map(re.escape, head.split()))
+        if heading.strip() and (descriptor := _descriptor_in_heading(bare_name, name, " ".join(heading.split()))):
+            return descriptor
+    spaced = r"\s+".join(map(re.escape, bare_name.split()))
     for match in re.finditer(spaced, text, re.I):
-        if found := _descriptor_after(text[match.end() : match.end() + _AFTER_NAME_CHARACTERS], name):
-            return found
-    return _longer_name(head, text)
+        if descriptor := _descriptor_after(text[match.end() : match.end() + _AFTER_NAME_CHARACTERS], name):
+            return descriptor
+    return _longer_name(bare_name, text)
 
 
 def _descriptor_in_heading(head: str, name: str, heading: str) -> str | None:
@@ -176,18 +176,18 @@ def _descriptor_in_heading(head: str, name: str, heading: str) -> str | None:
     return heading if terms - name_terms and name_terms & terms and len(heading.split()) <= _MAX_NAME_WORDS else None
 
 
-def _descriptor_after(rest: str, name: str) -> str | None:
+def _descriptor_after(text: str, name: str) -> str | None:
     """Return the descriptor in the text after a name: in parentheses, after a comma, or as "is a …"; else None."""
     name_terms = set(words(name))
-    parentheses = re.match(r"\s?\(\s?([^()]{2,60}?)\s?\)", rest)
+    parentheses = re.match(r"\s?\(\s?([^()]{2,60}?)\s?\)", text)
     if parentheses and not _LIFE_DATES.search(parentheses[1]):
         return parentheses[1]
-    place = re.match(rf"\s?, (?P<place>{CAPITAL}(?: {CAPITAL})?(?:\s?, {CAPITAL}(?: {CAPITAL})?)?)", rest)
-    if place and not re.search(r"\d", place["place"]) and set(words(place["place"])) - name_terms:
-        return _NEXT_SENTENCE.sub("", re.sub(r"(?<!\s)\s++,", ",", place["place"]))
-    phrase = IS_A.match(re.sub(r"^\s?\([^)]*\)", "", rest))
+    place_match = re.match(rf"\s?, (?P<place>{CAPITAL}(?: {CAPITAL})?(?:\s?, {CAPITAL}(?: {CAPITAL})?)?)", text)
+    if place_match and not re.search(r"\d", place_match["place"]) and set(words(place_match["place"])) - name_terms:
+        return _NEXT_SENTENCE.sub("", re.sub(r"(?<!\s)\s++,", ",", place_match["place"]))
+    phrase = IS_A.match(re.sub(r"^\s?\([^)]*\)", "", text))
     if phrase and set(words(phrase["what"])) - name_terms:
-        where = _PLACE.search(rest)
+        where = _PLACE.search(text)
         what = phrase["what"].strip()
         return what if where is None or where["place"].split(",")[0] in what else f"{what} in {where['place']}"
     return None
@@ -217,36 +217,36 @@ def leading_names(title: str, text: str, question: Name) -> list[Name]:
     return names
 
 
-def named_entity(name: Name, title: str, text: str, asked: frozenset[str]) -> NamedEntity | None:
-    """Return the entity of this name that the passage describes; None if the passage does not disambiguate it.
+def named_entity(name: Name, title: str, text: str, question_terms: frozenset[str]) -> NamedEntity | None:
+    """Return the entity of a name that a passage distinguishes from its namesakes; None if it does not.
 
     Args:
         name: The surface name.
         title: The passage's title.
         text: The passage's text.
-        asked: Index terms of the question; they describe nothing.
+        question_terms: Index terms of the question, which describe nothing.
     """
     pattern = _pattern(name)
     # A descriptor beside the name in the title: "Mercury planet - Wikipedia".
     if match := pattern.search(title):
         head = _TITLE_SEPARATORS.split(title, maxsplit=1)[0]
-        around = f"{title[: match.start()]} {head[match.end() :]}" if match.end() <= len(head) else ""
-        found = _descriptor_terms(around, name, asked)
-        if 0 < len(found) <= _MAX_DESCRIPTOR_TERMS and not _RELATING_WORDS & set(tokens(around)):
-            return NamedEntity(found, head.strip())
+        text_around = f"{title[: match.start()]} {head[match.end() :]}" if match.end() <= len(head) else ""
+        terms = _descriptor_terms(text_around, name, question_terms)
+        if 0 < len(terms) <= _MAX_DESCRIPTOR_TERMS and not _RELATING_WORDS & set(tokens(text_around)):
+            return NamedEntity(terms, head.strip())
     # Capitalised words before the name at the beginning of the text.
     lead = pattern.search(text, 0, _LEAD_CHARACTERS)
     if lead and lead.group()[0].isupper() and _CAPITALISED_WORDS.fullmatch(text, 0, lead.start()):
-        found = _descriptor_terms(text[: lead.start()], name, asked)
-        if 0 < len(found) <= _MAX_DESCRIPTOR_TERMS and not _SECTION_HEADINGS & set(tokens(text[: lead.start()])):
-            return NamedEntity(found, text[: lead.end()].strip())
+        terms = _descriptor_terms(text[: lead.start()], name, question_terms)
+        if 0 < len(terms) <= _MAX_DESCRIPTOR_TERMS and not _SECTION_HEADINGS & set(tokens(text[: lead.start()])):
+            return NamedEntity(terms, text[: lead.end()].strip())
     # A parenthesis behind the name, or, near the beginning, words behind a comma.
     for match in pattern.finditer(text):
         after = _PARENTHESIS.match(text, match.end()) or (
             _APPOSITION.match(text, match.end()) if match.start() <= _LEAD_CHARACTERS else None
         )
-        if after and _is_descriptor(after[1], name) and (found := _descriptor_terms(after[1], name, asked)):
-            return NamedEntity(found, text[match.start() : after.end()].strip(" ,"))
+        if after and _is_descriptor(after[1], name) and (terms := _descriptor_terms(after[1], name, question_terms)):
+            return NamedEntity(terms, text[match.start() : after.end()].strip(" ,"))
     return None
 
 
@@ -267,6 +267,6 @@ def _is_descriptor(text: str, name: Name) -> bool:
     return " " in text or not abbreviates
 
 
-def _descriptor_terms(descriptor: str, name: Name, asked: frozenset[str]) -> frozenset[str]:
+def _descriptor_terms(descriptor: str, name: Name, question_terms: frozenset[str]) -> frozenset[str]:
     """Return the index terms of a descriptor without those of the name, of the question and of web sites' names."""
-    return frozenset(words(descriptor)) - asked - _SITE_TERMS - frozenset(words(" ".join(name)))
+    return frozenset(words(descriptor)) - question_terms - _SITE_TERMS - frozenset(words(" ".join(name)))

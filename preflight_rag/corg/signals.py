@@ -279,20 +279,20 @@ def wording_of(title: str, text: str) -> Wording:
 
 def context_features(question: str, refs: Sequence[PassageRef], passages: Sequence[Source]) -> list[ContextFeatures]:
     """Return the contexts that the passages form, with their features for a question; see `ContextFeatures`."""
-    asked = frozenset(words(question))
+    question_terms = frozenset(words(question))
     cosines = {source.n: ref["cosine"] for ref, source in zip(refs, passages, strict=True)}
     sources = contexts_of(passages)
     wordings = [wording_of(source.title, source.text) for source in sources]
-    shared_of_titles = [asked & wording.title for wording in wordings]
+    shared_of_titles = [question_terms & wording.title for wording in wordings]
     shared_of_sentences = []
     for wording in wordings:
-        shared_of_sentences.append([asked & terms for _, terms in wording.sentences])
+        shared_of_sentences.append([question_terms & terms for _, terms in wording.sentences])
     shared_of_contexts = [
         title.union(*sentences) for title, sentences in zip(shared_of_titles, shared_of_sentences, strict=True)
     ]
     counts = Counter(chain.from_iterable(shared_of_contexts))
     # In a few sentences every term is rare or everywhere, so their own number would say nothing.
-    weights = {term: math.log(1 + ASSUMED_SENTENCES / (0.5 + counts[term])) for term in sorted(asked)}
+    weights = {term: math.log(1 + ASSUMED_SENTENCES / (0.5 + counts[term])) for term in sorted(question_terms)}
     total = sum(weights.values()) or 1.0
 
     @cache
@@ -456,9 +456,9 @@ def first_edit(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
         if j >= len(b) or a[i] == b[j]:
             continue
         # Two words more than the longest edit: those at which both copies meet again.
-        left, right = _parts_before_common_words(a[i : i + MAX_EDIT_WORDS + 2], b[j : j + MAX_EDIT_WORDS + 2])
-        if any(map(_is_number_or_name, left)) and any(map(_is_number_or_name, right)):
-            return " ".join(left), " ".join(right)
+        edit_a, edit_b = _parts_before_common_words(a[i : i + MAX_EDIT_WORDS + 2], b[j : j + MAX_EDIT_WORDS + 2])
+        if any(map(_is_number_or_name, edit_a)) and any(map(_is_number_or_name, edit_b)):
+            return " ".join(edit_a), " ".join(edit_b)
     return None
 
 

@@ -32,7 +32,7 @@ _TIME_UNIT_OF_RATE = re.compile(
 _UNIT_OF_WORD = {"annum": "year", "annual": "year", "annually": "year", "daily": "day"}
 _BEGIN_VERBS = r"beg[iau]ns?|started|starts?|commence[sd]?|joins?|joined"
 _END_VERBS = r"end(?:s|ed)?|finish(?:es|ed)?|expire[sd]?|terminate[sd]?"
-_BEGIN_AND_END = tuple(re.compile(rf"\b(?:{each})\b", re.IGNORECASE) for each in (_BEGIN_VERBS, _END_VERBS))
+_BEGIN_AND_END = tuple(re.compile(rf"\b(?:{verbs})\b", re.IGNORECASE) for verbs in (_BEGIN_VERBS, _END_VERBS))
 """Two patterns: verbs for the beginning of a period, and verbs for its end."""
 _MAY_BEGIN_OR_END = re.compile(rf"\b(?:may|might|can|could)\b(?: \w+){{0,4}} (?:{_BEGIN_VERBS}|{_END_VERBS})\b")
 """Matches a day on which something may begin or end: it need not do so."""

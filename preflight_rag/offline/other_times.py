@@ -25,7 +25,8 @@ _ASKS_NEXT = re.compile(
 )
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAY_OR_MONTH_NAMES = tuple(
-    re.compile(rf"(?<!^)\b(?:{'|'.join(map(str.capitalize, each))})s?\b", re.MULTILINE) for each in (_DAYS, MONTH_NAMES)
+    re.compile(rf"(?<!^)\b(?:{'|'.join(map(str.capitalize, names))})s?\b", re.MULTILINE)
+    for names in (_DAYS, MONTH_NAMES)
 )
 """Patterns of days and of months with their capitals, not as first word: "May I park here?" names no month."""
 _RANGE_OR_LIST = re.compile(r"\b(?:to|until|till|through|and|or|every|each|daily|all)\b|[-–—/]", re.I)
@@ -240,8 +241,13 @@ def is_of_another_time(question: str, source: Source, quote: str) -> bool:
     if asks_past and _STATES_FUTURE.search(quote) and not _STATES_PAST.search(_STATES_FUTURE.sub(" ", quote)):
         return True
     for pattern in _DAY_OR_MONTH_NAMES:
-        asked, stated = _matches_of(pattern, question), _matches_of(pattern, quote)
-        if asked and stated and asked.isdisjoint(stated) and not _RANGE_OR_LIST.search(quote):
+        names_in_question, names_in_quote = _matches_of(pattern, question), _matches_of(pattern, quote)
+        if (
+            names_in_question
+            and names_in_quote
+            and names_in_question.isdisjoint(names_in_quote)
+            and not _RANGE_OR_LIST.search(quote)
+        ):
             return True
     return False
 
@@ -254,8 +260,8 @@ def _is_for_other_length_of_time(question: str, quote: str) -> bool:
     asks_number = asked_kind(question) == "number" or QUANTITY.search(question)
     if not asks_number or _POINT_IN_TIME.search(f"{question} {quote}"):
         return False
-    asked, stated = _lengths_of_time(question), _lengths_of_time(quote)
-    return bool(asked and stated) and asked.isdisjoint(stated)
+    question_lengths, quote_lengths = _lengths_of_time(question), _lengths_of_time(quote)
+    return bool(question_lengths and quote_lengths) and question_lengths.isdisjoint(quote_lengths)
 
 
 def _lengths_of_time(text: str) -> frozenset[str]:

@@ -180,23 +180,27 @@ def table_answer(question: str, sources: Sequence[Source]) -> TableAnswer | None
     if kind == "verdict" or _NEEDS_SEVERAL_CELLS.search(question):
         return None
     with_days = _DATE.sub(lambda match: f" {_day_term(match)} ", question)
-    asked = _terms(with_days)
-    lines = list(_table_lines(sources, _long_forms(sources, asked), amounts=asks_sum(question)))
+    question_terms = _terms(with_days)
+    lines = list(_table_lines(sources, _long_forms(sources, question_terms), amounts=asks_sum(question)))
     table_terms = frozenset[str]().union(*(line.all_terms for line in lines))
     # A single letter names something only where a table has it: "water C".
-    asked |= {letter.lower() for letter in _LETTER_IN_QUESTION.findall(question) if letter.lower() in table_terms}
+    question_terms |= {
+        letter.lower() for letter in _LETTER_IN_QUESTION.findall(question) if letter.lower() in table_terms
+    }
     ignored = _ASKING_TERMS - _asked_noun(question) - table_terms
-    asked = asked - _QUANTITY_TERMS - ignored
-    if not asked or not lines:
+    question_terms = question_terms - _QUANTITY_TERMS - ignored
+    if not question_terms or not lines:
         return None
-    weights, titles = _term_weights(asked, lines), _title_shares(asked, lines)
-    counted = _terms(match[1]) & asked if (match := _COUNTED_THING.search(question)) else frozenset[str]()
+    weights, titles = _term_weights(question_terms, lines), _title_shares(question_terms, lines)
+    counted = _terms(match[1]) & question_terms if (match := _COUNTED_THING.search(question)) else frozenset[str]()
     for term in counted:
         weights[term] *= COUNTED_WEIGHT
-    wording = asked_of(with_days, asked, counted)
+    wording = asked_of(with_days, question_terms, counted)
     candidates = []
     for line in lines:
-        for candidate in _candidates(line, asked, weights, titles, amounts=kind == "name" or asks_sum(question)):
+        for candidate in _candidates(
+            line, question_terms, weights, titles, amounts=kind == "name" or asks_sum(question)
+        ):
             if (
                 _is_of_asked_type(question, kind, candidate)
                 and may_be_claimed(wording, _labels_of_cell(candidate))
@@ -276,7 +280,7 @@ def _labels_of_cell(candidate: _Candidate) -> CellNames:
     return CellNames(candidate.label, column, labels, line.row.caption, line.source, terms, line.title_terms)
 
 
-def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, frozenset[str]]:
+def _long_forms(sources: Sequence[Source], question_terms: frozenset[str]) -> dict[str, frozenset[str]]:
     """Return the terms of the long form of each abbreviation in brackets that the question does not use.
 
     "mean lysis time (MLT)" gives "mlt" the terms of "mean lysis time"; the first long form of a text counts.
@@ -286,7 +290,7 @@ def _long_forms(sources: Sequence[Source], asked: frozenset[str]) -> dict[str, f
         for before, abbreviation in _TERM_WITH_ABBREVIATION.findall(source.text):
             long_form = before.split()[-len(abbreviation) :]
             initials = "".join(word[0] for word in long_form)
-            if initials.casefold() == abbreviation.casefold() and abbreviation.lower() not in asked:
+            if initials.casefold() == abbreviation.casefold() and abbreviation.lower() not in question_terms:
                 long_forms.setdefault(abbreviation.lower(), frozenset(words(" ".join(long_form))))
     return long_forms
 
@@ -364,15 +368,15 @@ def _day_term(match: re.Match[str]) -> str:
     return f"day{int(year):04}{int(month):02}{int(day):02}"
 
 
-def _term_weights(asked: frozenset[str], lines: Sequence[_TableLine]) -> dict[str, float]:
+def _term_weights(question_terms: frozenset[str], lines: Sequence[_TableLine]) -> dict[str, float]:
     """Return the inverse document frequency of each of the question's terms over the rows."""
-    counts = Counter(chain.from_iterable(asked & line.all_terms for line in lines))
-    return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(asked)}
+    counts = Counter(chain.from_iterable(question_terms & line.all_terms for line in lines))
+    return {term: math.log(1 + (len(lines) + 1) / (0.5 + counts[term])) for term in sorted(question_terms)}
 
 
-def _title_shares(asked: frozenset[str], lines: Sequence[_TableLine]) -> dict[str, float]:
+def _title_shares(question_terms: frozenset[str], lines: Sequence[_TableLine]) -> dict[str, float]:
     """Return by title its share of the question's terms that titles have at all, in [0, 1]; rare terms count more."""
-    terms = {line.source.title: _terms(line.source.title) & asked for line in lines}
+    terms = {line.source.title: _terms(line.source.title) & question_terms for line in lines}
     counts = Counter(chain.from_iterable(terms.values()))
     weights = {term: math.log(1 + len(terms) / count) for term, count in counts.items()}
     total = sum(weights.values()) or 1.0
@@ -383,13 +387,18 @@ def _title_shares(asked: frozenset[str], lines: Sequence[_TableLine]) -> dict[st
 
 
 def _candidates(
-    line: _TableLine, asked: frozenset[str], weights: dict[str, float], titles: dict[str, float], *, amounts: bool
+    line: _TableLine,
+    question_terms: frozenset[str],
+    weights: dict[str, float],
+    titles: dict[str, float],
+    *,
+    amounts: bool,
 ) -> Iterator[_Candidate]:
     """Yield the cells of a row whose column the question names, when it names the row.
 
     Args:
         line: The row.
-        asked: The question's terms.
+        question_terms: The question's terms.
         weights: Their weights.
         titles: The share of the question's title words in each title.
         amounts: Whether the question may ask for an amount of money without a word for it.
@@ -403,21 +412,23 @@ def _candidates(
         # The only other cell of a row needs no name of its own: "Founded: 1975" or "Blues | 1".
         needs_no_name = len(cells) == 2 and (not cell.column or (amounts and _is_lone_amount(line, index)))
         name = line.column_terms[index]
-        if not needs_no_name and not _is_named(name, asked):
+        if not needs_no_name and not _is_named(name, question_terms):
             continue
-        label_index = _label_index(line, index, name & asked, asked, weights)
+        label_index = _label_index(line, index, name & question_terms, question_terms, weights)
         # A row of one cell has no other cell to name it, only its caption and title.
-        if label_index is None and not (len(cells) == 1 and line.title_terms & asked):
+        if label_index is None and not (len(cells) == 1 and line.title_terms & question_terms):
             continue
         label = frozenset[str]()
         if label_index is not None:
             label = line.cell_terms[label_index] | line.column_terms[label_index]
-        covered = (name & asked) | (label & asked) | (line.title_terms & asked)
+        covered = (name & question_terms) | (label & question_terms) | (line.title_terms & question_terms)
         share = sum(weights[term] for term in covered) / total
         label_bonus = LABEL_BONUS if label_index == 0 else 0.0
-        score = share + NAME_WEIGHT * (_named_share(label, asked) + _named_share(name, asked) + label_bonus)
-        score += COLUMN_WEIGHT * sum(weights[term] for term in sorted(name & asked)) / total
-        penalty = PERCENT_PENALTY if "%" in cell.text and "%" not in asked else 0.0
+        score = share + NAME_WEIGHT * (
+            _named_share(label, question_terms) + _named_share(name, question_terms) + label_bonus
+        )
+        score += COLUMN_WEIGHT * sum(weights[term] for term in sorted(name & question_terms)) / total
+        penalty = PERCENT_PENALTY if "%" in cell.text and "%" not in question_terms else 0.0
         score += TITLE_WEIGHT * titles[line.source.title] - penalty
         yield _Candidate(line, index, -1 if label_index is None else label_index, share, score)
 
@@ -428,7 +439,7 @@ def _is_lone_amount(line: _TableLine, index: int) -> bool:
 
 
 def _label_index(
-    line: _TableLine, index: int, used: frozenset[str], asked: frozenset[str], weights: dict[str, float]
+    line: _TableLine, index: int, used: frozenset[str], question_terms: frozenset[str], weights: dict[str, float]
 ) -> int | None:
     """Return the index of the other cell of a row that the question names best; None if it names none.
 
@@ -436,8 +447,8 @@ def _label_index(
     """
     best_weight, best_index = 0.0, None
     for other, terms in enumerate(line.cell_terms):
-        naming_terms = (terms & asked) - used
-        if other == index or not naming_terms or not _is_named(terms, asked):
+        naming_terms = (terms & question_terms) - used
+        if other == index or not naming_terms or not _is_named(terms, question_terms):
             continue
         weight = sum(weights[term] for term in naming_terms) + (LABEL_BONUS if other == 0 else 0.0)
         if best_index is None or weight > best_weight:
@@ -445,16 +456,20 @@ def _label_index(
     return best_index
 
 
-def _is_named(terms: frozenset[str], asked: frozenset[str]) -> bool:
+def _is_named(terms: frozenset[str], question_terms: frozenset[str]) -> bool:
     """Return whether the question's terms name a label: they have half of its terms, or its year."""
-    shared = terms & asked
-    return bool(shared) and (_named_share(terms, asked) >= NAMED or any(YEAR.fullmatch(term) for term in shared))
+    shared = terms & question_terms
+    return bool(shared) and (
+        _named_share(terms, question_terms) >= NAMED or any(YEAR.fullmatch(term) for term in shared)
+    )
 
 
-def _named_share(terms: frozenset[str], asked: frozenset[str]) -> float:
+def _named_share(terms: frozenset[str], question_terms: frozenset[str]) -> float:
     """Return the share of a label's terms that the question contains, in [0, 1].
 
     Letters, figures and statistics ("mean") count only if the question has them; 0 if no term counts.
     """
-    counted = {term for term in terms if term in asked or not (len(term) < 2 or term.isdigit() or term in STATISTIC)}
-    return len(counted & asked) / len(counted) if counted else 0.0
+    counted = {
+        term for term in terms if term in question_terms or not (len(term) < 2 or term.isdigit() or term in STATISTIC)
+    }
+    return len(counted & question_terms) / len(counted) if counted else 0.0

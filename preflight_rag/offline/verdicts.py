@@ -128,7 +128,7 @@ class VerdictReader:
     def verdict(
         self,
         question: str,
-        read: Sequence[ReadPassage],
+        passages: Sequence[ReadPassage],
         options: Mapping[str, str],
         terms: QuestionTerms,
         fit: SentenceFit,
@@ -144,13 +144,13 @@ class VerdictReader:
 
         Args:
             question: A yes/no question, or a statement.
-            read: The passages.
+            passages: The passages with their readings.
             options: The verdicts to choose from by their plain names; empty where none were given.
             terms: The question's words, weighted.
             fit: Which sentences are about the question's subject; others count only where there are no such.
             lead: The line above findings that are shown without a claim.
         """
-        all_findings = self.findings(question, read, terms)
+        all_findings = self.findings(question, passages, terms)
         findings = [item for item in all_findings if not fit.other_subject(item.n, item.near.sentence.text)]
         findings = findings or all_findings
         if not findings:
@@ -159,7 +159,7 @@ class VerdictReader:
         side = 1 if evidence_for_yes > -CLEAR_NO else -1
         clearest = max(findings, key=lambda item: (item.support_for(side), -item.n))
         choice = options.get("no" if evidence_for_yes < 0 else "yes", options.get("maybe"))
-        if side < 0 and self._may_claim_no(question, clearest, read, terms, fit):
+        if side < 0 and self._may_claim_no(question, clearest, passages, terms, fit):
             sentence = plain(clearest.near.sentence.text)
             shown_quote = (clearest.n, clearest.near.sentence.text)
             return Draft(f"No [{clearest.n}]\n\n{sentence} [{clearest.n}]", (shown_quote,), choice=choice, short="No")
@@ -169,9 +169,9 @@ class VerdictReader:
         for item in sorted(findings, key=lambda item: (item.n in replaced, -item.weight)):
             nearest.setdefault(item.n, item.near.sentence.text)
         # The most similar sentence stands beside the finding of its passage, not in its place.
-        most_similar = self.most_similar_sentence(question, read, findings, fit)
+        most_similar = self.most_similar_sentence(question, passages, findings, fit)
         quotes = tuple(dict.fromkeys([*most_similar, *nearest.items()]))[:MAX_QUOTED]
-        sources = {item.source.n: item.source for item in read}
+        sources = {item.source.n: item.source for item in passages}
         shown = []
         for n, quote in quotes:
             whole = with_neighbour(question, quote, sources[n]) if n in sources else quote
@@ -184,7 +184,7 @@ class VerdictReader:
         self,
         question: str,
         finding: ReadSentence,
-        read: Sequence[ReadPassage],
+        passages: Sequence[ReadPassage],
         terms: QuestionTerms,
         fit: SentenceFit,
     ) -> bool:
@@ -192,7 +192,7 @@ class VerdictReader:
         sentence = finding.near.sentence.text
         is_clear = finding.verdict_score + finding.direction <= -MIN_DENIAL and finding.covered >= MIN_COVERED_SHARE
         # If a name of the question is nowhere in the library, the finding is about something else.
-        if not is_clear or terms.names & terms.unseen or _is_disputed(finding, read):
+        if not is_clear or terms.names & terms.unseen or _is_disputed(finding, passages):
             return False
         if fit.is_replaced(finding.n, sentence):
             return False
@@ -201,7 +201,7 @@ class VerdictReader:
         return denies_object and not is_bare_reply(sentence)
 
     def most_similar_sentence(
-        self, question: str, read: Sequence[ReadPassage], findings: Sequence[ReadSentence], fit: SentenceFit
+        self, question: str, passages: Sequence[ReadPassage], findings: Sequence[ReadSentence], fit: SentenceFit
     ) -> list[tuple[int, str]]:
         """Return `[(passage, sentence)]` of the passages' sentence most similar to the question.
 
@@ -213,7 +213,7 @@ class VerdictReader:
             len(question_terms & (item.near.sentence.terms | item.near.sentence.title_terms)) for item in findings
         )
         candidates = []
-        for sentence in sentences_of([item.source for item in read], question):
+        for sentence in sentences_of([item.source for item in passages], question):
             # A row that shares fewer words says less than a finding, however similar its cells are.
             has_enough = not is_row(sentence.text) or len(question_terms & sentence.terms) >= largest_shared
             if has_enough and not STATES_NO_FINDING.search(sentence.text):
@@ -226,9 +226,9 @@ class VerdictReader:
             return []
         return [(first.sentence.n, first.sentence.text)]
 
-    def findings(self, question: str, read: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
+    def findings(self, question: str, passages: Sequence[ReadPassage], terms: QuestionTerms) -> list[ReadSentence]:
         """Return the relevant passages' sentences that may be findings, most similar first, each read by itself."""
-        sources = [item.source for item in read if item.reading.spans and item.bearing >= self.threshold]
+        sources = [item.source for item in passages if item.reading.spans and item.bearing >= self.threshold]
         sentences = [
             sentence for sentence in sentences_of(sources, question) if not STATES_NO_FINDING.search(sentence.text)
         ]
@@ -237,7 +237,11 @@ class VerdictReader:
         return [read_sentence(question, near, reading, terms) for near, reading in zip(ranked, readings, strict=True)]
 
     def choose(
-        self, question: str, read: Sequence[ReadPassage], options: Sequence[str], answers: Sequence[tuple[str, float]]
+        self,
+        question: str,
+        passages: Sequence[ReadPassage],
+        options: Sequence[str],
+        answers: Sequence[tuple[str, float]],
     ) -> str:
         """Return the option that the passages support best; the first of equals.
 
@@ -246,11 +250,11 @@ class VerdictReader:
 
         Args:
             question: The question.
-            read: The passages that answer.
+            passages: The passages that answer.
             options: The options.
             answers: The answers of the passages, each with its probability.
         """
-        chosen = sorted(read, key=lambda item: (-item.weight, item.source.n))[:MAX_PASSAGES_READ]
+        chosen = sorted(passages, key=lambda item: (-item.weight, item.source.n))[:MAX_PASSAGES_READ]
         ranked = self.sentences.rank(question, sentences_of([item.source for item in chosen], question))
         if verdict_options(options):
             return self.sentences.choose(question, ranked, options)
@@ -284,10 +288,10 @@ def _denies_question(question: str, finding: ReadSentence) -> bool:
     return denies(sentence.text) and not denies_narrower_case(question, sentence.text, sentence.title)
 
 
-def _is_disputed(finding: ReadSentence, read: Sequence[ReadPassage]) -> bool:
+def _is_disputed(finding: ReadSentence, passages: Sequence[ReadPassage]) -> bool:
     """Return whether a passage of another document answers the question without a clear no to it."""
-    own_documents = {item.source.document_id for item in read if item.source.n == finding.n}
-    for item in read:
+    own_documents = {item.source.document_id for item in passages if item.source.n == finding.n}
+    for item in passages:
         if item.source.document_id in own_documents or item.reading.answerable < EVEN or item.reading.verdict is None:
             continue
         yes, no, _ = item.reading.verdict
