@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 PREVIEW_CHARS = 120
 """Characters of a passage that the state contains, for display."""
 FOUND_BY = "found_by"
-NEAR = 0.8
+NEAR_SHARE = 0.8
 """Share of the closest passage's cosine from which another document's passage counts as near. Set on two observations:
 in questions about one paper among 58 documents the nearest passage of another one mostly has 0.3 to 0.7 of it; in 60
 questions of NQ, the answering passage has more than 0.8 of the closest planted one's in 73 %."""
@@ -139,14 +139,16 @@ def retrieve_passages(
 
     check_choice(settings)
     where, found_by = read_filter(settings)
-    # Before what may be repeated: NCBI is asked once.
-    live = _Live() if pubmed is None else _fetched(library, queries[0], expressions, settings, pubmed)
+    # Outside of what may be repeated: NCBI is asked once.
+    fetched = _FetchedPassages()
+    if pubmed is not None:
+        fetched = _fetch_from_pubmed(library, queries[0], expressions, settings, pubmed)
     return again_where_replaced(
-        lambda: _retrieved(library, queries, settings, expressions, extractive, where, found_by, live)
+        lambda: _retrieve_once(library, queries, settings, expressions, extractive, where, found_by, fetched)
     )
 
 
-def _retrieved(
+def _retrieve_once(
     library: Collection,
     queries: Sequence[str],
     settings: Settings,
@@ -154,54 +156,57 @@ def _retrieved(
     extractive: ExtractiveReader | None,
     where: Filter | None,
     found_by: Filter | None,
-    live: _Live,
+    fetched: _FetchedPassages,
 ) -> Retrieval:
-    """Return the result of `retrieve_passages`, with documents already fetched from NCBI, from one index generation."""
-    from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+    """Return the result of `retrieve_passages`, with passages already fetched from NCBI, from one index generation.
 
-    queries, is_spelled_twice = _with_other_spelling(queries)
+    Raises:
+        PassageGone: A passage was replaced between search and reading; the caller tries again.
+    """
+    queries, is_spelled_twice = _add_other_spelling(queries)
     try:
-        found = [_search(library, query, settings, where) for query in queries]
+        searches = [_search_library(library, query, settings, where) for query in queries]
     except LibraryEmpty as error:
-        raise live.nothing(error) if live.asked else error from None
+        raise fetched.empty_error(error) if fetched.was_searched else error from None
+    rankings = searches[0]
     # A copy of the problems: a repeated attempt begins with those of NCBI alone.
-    retrieval = Retrieval(found[0], rungs=live.rungs, problems=list(live.problems))
-    retrieval.problems += [("retriever", problem) for part in found for problem in part.problems]
-    if where is not None and not found[0].fused:
-        retrieval.problems.append(("where", found[0].note))
+    retrieval = Retrieval(rankings, rungs=fetched.rungs, problems=list(fetched.problems))
+    for search in searches:
+        retrieval.problems += [("retriever", problem) for problem in search.problems]
+    if where is not None and not rankings.fused:
+        retrieval.problems.append(("where", rankings.note))
     if expressions and isinstance(library, BooleanSearch):
-        retrieval.rungs = [*_tried_rungs(library, expressions, settings), *live.rungs]
-    pools, relevance = [], _Relevance()
-    for query, part in zip(queries, found, strict=True):
-        pool = _pool(library, part, settings, extractive, live)
+        retrieval.rungs = [*_try_expressions(library, expressions, settings), *fetched.rungs]
+    pools, relevance = [], _RelevanceScores()
+    for query, search in zip(queries, searches, strict=True):
+        pool = _open_pool(library, search, settings, extractive, fetched)
         if len(queries) > 1:  # candidates of several searches are identified by the ids of their passages
             pool = list(pool)
-        if live.passages:
-            pool = _merged(library, query, _as_read(pool), live, settings, where)
+        if fetched.passages:
+            pool = _merge_fetched(library, query, _assume_read(pool), fetched, settings, where)
         if found_by is not None:
             pool = [candidate for candidate in pool if found_by.fits({FOUND_BY: candidate.found_by})]
-        second = _second_stage(settings, extractive)
-        if part.across and isinstance(second, FeatureReranker):
-            second = None  # most of the reranker's features are words
-        pools.append(_ordered(query, pool, retrieval, relevance, settings, second))
-    # `_joined` takes turns among all pools but the first, so the question as written is in them a second time.
+        reranker = _choose_reranker(settings, extractive, search)
+        pools.append(_order_pool(query, pool, retrieval, relevance, settings, reranker))
+    # `_join_pools` takes turns among all pools but the first, so the question as written is in them a second time.
     pools = [pools[0], *pools] if is_spelled_twice else pools
-    ranked = exact_first(library, queries[0], within_share(_joined(pools), settings), where, settings.k)
-    retrieval.chosen = _read(library, _selected(library, ranked, settings))
+    ranked = exact_first(library, queries[0], within_share(_join_pools(pools), settings), where, settings.k)
+    retrieval.chosen = _read_selected(library, _select_candidates(library, ranked, settings))
     retrieval.relevance = relevance.of(retrieval.chosen)
     return retrieval
 
 
-def _with_other_spelling(queries: Sequence[str]) -> tuple[Sequence[str], bool]:
-    """Return the queries of a single question with its other spelling, and whether there is one.
+def _add_other_spelling(queries: Sequence[str]) -> tuple[Sequence[str], bool]:
+    """Return the queries, with the other spelling of a single question added, and whether it was added.
 
-    What its two spellings find is joined as what a question's parts find.
+    A question that names an office by its abbreviation is also searched with the long form, and vice versa. The results
+    of both spellings are joined as those of a question's parts.
     """
     spelling = other_spelling(queries[0]) if len(queries) == 1 else ""
     return ([*queries, spelling], True) if spelling else (queries, False)
 
 
-class _Relevance:
+class _RelevanceScores:
     """The second stage's scores of candidates, by id, or by index position while they are not yet objects."""
 
     def __init__(self) -> None:
@@ -209,7 +214,7 @@ class _Relevance:
         self._by_position: dict[int, float] = {}
 
     def add(self, candidates: Sequence[AnyCandidate], scores: Sequence[float | None]) -> None:
-        """Record the candidates' scores; of several scores of one, the best counts."""
+        """Record the candidates' scores, as far as they have one; of several scores of a candidate, the best counts."""
         if isinstance(candidates, Pool):
             pairs = zip(candidates.positions.tolist(), scores, strict=True)
             self._by_position |= {position: score for position, score in pairs if score is not None}
@@ -220,42 +225,50 @@ class _Relevance:
 
     def of(self, candidates: Sequence[AnyCandidate]) -> dict[str, float]:
         """Return the scores of the candidates that have one, by passage id."""
-        found = {}
+        scores = {}
         for candidate in candidates:
             score = self._by_id.get(candidate.passage.id)
             if score is None and candidate.terms is not None:
                 score = self._by_position.get(candidate.terms.position)
             if score is not None:
-                found[candidate.passage.id] = score
-        return found
+                scores[candidate.passage.id] = score
+        return scores
 
 
-def _pool(
-    library: Collection, found: Rankings, settings: Settings, extractive: ExtractiveReader | None, live: _Live
+def _open_pool(
+    library: Collection,
+    rankings: Rankings,
+    settings: Settings,
+    extractive: ExtractiveReader | None,
+    fetched: _FetchedPassages,
 ) -> Sequence[AnyCandidate]:
     """Return the candidates of a search; their texts are not read yet if neither texts nor dates affect their order."""
     from preflight_rag.models.reranking.feature_reranker import FeatureReranker
 
-    reranker = _second_stage(settings, extractive)
-    reads = not (reranker is None or isinstance(reranker, FeatureReranker)) or live.passages or settings.recency
-    if found.unread is not None and not reads:
-        return found.unread
-    return found.candidates(library.passages([hit.passage_id for hit in found.fused]))
+    reranker = _named_reranker(settings, extractive)
+    reranks_texts = not (reranker is None or isinstance(reranker, FeatureReranker))
+    needs_texts = reranks_texts or fetched.passages or settings.recency
+    if rankings.unread is not None and not needs_texts:
+        return rankings.unread
+    return rankings.candidates(library.passages([hit.passage_id for hit in rankings.fused]))
 
 
-def _read(library: Collection, chosen: Sequence[tuple[int, AnyCandidate]]) -> list[Candidate]:
-    """Return the selected candidates with their texts and their ranks in the pool from which they were selected."""
-    names = [candidate.passage.id for _, candidate in chosen if isinstance(candidate.passage, UnreadPassage)]
-    texts = dict(zip(names, library.passages(names), strict=True))
-    read = []
-    for rank, candidate in chosen:
+def _read_selected(library: Collection, selected: Sequence[tuple[int, AnyCandidate]]) -> list[Candidate]:
+    """Return candidates with their texts, given as `(rank in the pool, candidate)`."""
+    unread_ids = [candidate.passage.id for _, candidate in selected if isinstance(candidate.passage, UnreadPassage)]
+    passages = dict(zip(unread_ids, library.passages(unread_ids), strict=True))
+    candidates = []
+    for rank, candidate in selected:
         passage = candidate.passage
-        read.append(candidate.read(passage if isinstance(passage, Passage) else texts[passage.id], rank))
-    return read
+        candidates.append(candidate.read(passage if isinstance(passage, Passage) else passages[passage.id], rank))
+    return candidates
 
 
-def _as_read(pool: Sequence[AnyCandidate]) -> Sequence[Candidate]:
-    """Return the candidates as ones with texts: `_pool` has read them if any step needs texts or dates."""
+def _assume_read(pool: Sequence[AnyCandidate]) -> Sequence[Candidate]:
+    """Return the same candidates under the type of ones with texts.
+
+    `_open_pool` has read the texts if any step needs texts or dates.
+    """
     return cast("Sequence[Candidate]", pool)
 
 
@@ -265,26 +278,28 @@ def _is_retracted(candidate: AnyCandidate) -> bool:
     return passage.retracted if isinstance(passage, UnreadPassage) else is_retracted(passage.title)
 
 
-def _ordered(
+def _order_pool(
     question: str,
     pool: Sequence[AnyCandidate],
     retrieval: Retrieval,
-    relevance: _Relevance,
+    relevance: _RelevanceScores,
     settings: Settings,
     reranker: Reranker | None,
 ) -> Sequence[AnyCandidate]:
     """Return the candidates for one question, sorted by the second stage, and by age if that counts."""
     if reranker is not None and pool:
-        pool = _reranked(reranker, question, pool, retrieval, relevance, settings)
+        pool = _rerank_pool(reranker, question, pool, retrieval, relevance, settings)
     if settings.recency:
         from preflight_rag.library.search.fusion import with_recency
 
-        ranked: list[Candidate] = [replace(candidate, rank=rank) for rank, candidate in enumerate(_as_read(pool), 1)]
+        ranked: list[Candidate] = [
+            replace(candidate, rank=rank) for rank, candidate in enumerate(_assume_read(pool), 1)
+        ]
         pool = with_recency(ranked, settings.recency, settings.rrf_k)
-    return _retracted_last(pool)
+    return _move_retracted_last(pool)
 
 
-def _retracted_last(pool: Sequence[AnyCandidate]) -> Sequence[AnyCandidate]:
+def _move_retracted_last(pool: Sequence[AnyCandidate]) -> Sequence[AnyCandidate]:
     """Return the candidates with passages of retracted publications after all others."""
     if isinstance(pool, Pool):
         is_last = pool.retracted
@@ -299,60 +314,67 @@ def within_share(pool: Sequence[AnyCandidate], settings: Settings) -> Sequence[A
     """Return the candidates reordered so that one document does not fill the first k, if others are about as near.
 
     Otherwise anybody who adds one document with many passages on a question could fill all of a reader's input. The
-    document's last passages change places with the first of other documents that are nearly as close to the question
-    (`NEAR`); if there are none, as for most questions about one document, nothing changes. Selectors of diversity
-    choose for themselves.
+    last passages beyond a document's share (`document_share`) change places with the first passages of other documents
+    that are nearly as close to the question (`NEAR_SHARE`). If there are none, as for most questions about one
+    document, nothing changes.
     """
-    most, given = ceil(settings.k * settings.document_share), Counter[str]()
-    # The usual case, found without making objects of the candidates.
+    most, counts = ceil(settings.k * settings.document_share), Counter[str]()
+    # The usual case, recognised without making objects of the candidates.
     if isinstance(pool, Pool) and max(Counter(pool.documents(settings.k)).values(), default=0) <= most:
         return pool
-    beyond, near = [], []
+    beyond_share, replacements = [], []
     closest = max((candidate.cosine for candidate in pool), default=0.0)
-    for place, candidate in enumerate(pool):
-        given[candidate.passage.document_id] += 1
-        is_within = given[candidate.passage.document_id] <= most
-        if place < settings.k and not is_within:
-            beyond.append(candidate)
-        is_near = place >= settings.k and is_within and candidate.cosine >= NEAR * closest
+    for index, candidate in enumerate(pool):
+        counts[candidate.passage.document_id] += 1
+        is_within_share = counts[candidate.passage.document_id] <= most
+        if index < settings.k and not is_within_share:
+            beyond_share.append(candidate)
+        is_near = index >= settings.k and is_within_share and candidate.cosine >= NEAR_SHARE * closest
         if is_near and not _is_retracted(candidate):
-            near.append(candidate)
-    count = min(len(beyond), len(near))
+            replacements.append(candidate)
+    count = min(len(beyond_share), len(replacements))
     if not count:
         return pool
-    moved = {candidate.passage.id for candidate in (*beyond[-count:], *near[:count])}
-    first = [candidate for candidate in pool[: settings.k] if candidate.passage.id not in moved]
-    rest = [candidate for candidate in pool[settings.k :] if candidate.passage.id not in moved]
-    return [*first, *near[:count], *beyond[-count:], *rest]
+    demoted, promoted = beyond_share[-count:], replacements[:count]
+    moved_ids = {candidate.passage.id for candidate in (*demoted, *promoted)}
+    first = [candidate for candidate in pool[: settings.k] if candidate.passage.id not in moved_ids]
+    others = [candidate for candidate in pool[settings.k :] if candidate.passage.id not in moved_ids]
+    return [*first, *promoted, *demoted, *others]
 
 
-def _joined(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
-    """Return the candidates of a question from the pools of its parts.
+def _join_pools(pools: Sequence[Sequence[AnyCandidate]]) -> Sequence[AnyCandidate]:
+    """Return the candidates of a question from its pool, the first one, and those of its parts.
 
-    With several parts, they are the best of each part, then the second of each, and so on.
+    Without parts, these are the candidates of the question. Otherwise they are the best of each part, then the second
+    of each part, and so on, each once.
     """
     if len(pools) == 1:
         return pools[0]
-    known = {}
+    candidate_by_id = {}
     # Backwards, so that of a passage in several pools the candidate of the whole question stays.
     for pool in reversed(pools):
         for candidate in pool:
-            known[candidate.passage.id] = candidate
+            candidate_by_id[candidate.passage.id] = candidate
     ids = []
-    for turn in zip_longest(*pools[1:]):
-        ids += [candidate.passage.id for candidate in turn if candidate is not None]
-    names = dict.fromkeys(ids)
-    return [known[name] for name in names]
+    for candidates_of_rank in zip_longest(*pools[1:]):
+        ids += [candidate.passage.id for candidate in candidates_of_rank if candidate is not None]
+    return [candidate_by_id[id] for id in dict.fromkeys(ids)]
 
 
 def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
-    """Return the filters of a turn's settings: on stored fields (`where`, `since`, MeSH subtree) and on `found_by`."""
+    """Return the filters of a turn's settings: one on stored fields (`where`, `since`, `subtree`), one on `found_by`.
+
+    Either is None if there is no condition of its kind.
+
+    Raises:
+        UsageError: A condition or a date cannot be read, or `subtree` is set without a MeSH file.
+    """
     if not (settings.where or settings.since or settings.subtree):
         return None, None
     from preflight_rag.library.search.filters import Condition, Filter
 
-    read = Filter.parse(settings.where, since=settings.since)
-    conditions = list(read.conditions) if read else []
+    stated = Filter.parse(settings.where, since=settings.since)
+    conditions = list(stated.conditions) if stated else []
     if settings.subtree is not None:
         if settings.mesh is None:
             raise UsageError(
@@ -361,24 +383,25 @@ def read_filter(settings: Settings) -> tuple[Filter | None, Filter | None]:
         from preflight_rag.pubmed.mesh import Mesh
 
         conditions.append(Condition("mesh", "in", Mesh.open(settings.mesh).under(settings.subtree)))
-    of_turn = tuple(condition for condition in conditions if condition.name == FOUND_BY)
-    stored = tuple(condition for condition in conditions if condition.name != FOUND_BY)
-    return Filter(stored) if stored else None, Filter(of_turn) if of_turn else None
+    on_found_by = tuple(condition for condition in conditions if condition.name == FOUND_BY)
+    on_stored = tuple(condition for condition in conditions if condition.name != FOUND_BY)
+    return Filter(on_stored) if on_stored else None, Filter(on_found_by) if on_found_by else None
 
 
-def _search(library: Collection, query: str, settings: Settings, where: Filter | None) -> Rankings:
-    """Search the library with the depth, fusion and filter of the settings."""
+def _search_library(library: Collection, query: str, settings: Settings, where: Filter | None) -> Rankings:
+    """Search the library for a query, with the depth and fusion of the settings."""
     depth = max(settings.k, settings.candidates)
-    return library.search(SearchQuery(query, depth, depth, settings.rrf_k, settings.fusion, where))
+    search = SearchQuery(query, k=depth, candidates=depth, rrf_k=settings.rrf_k, fusion=settings.fusion, where=where)
+    return library.search(search)
 
 
-def _tried_rungs(
+def _try_expressions(
     library: BooleanSearch, expressions: Sequence[str], settings: Settings
 ) -> tuple[SearchExpression, ...]:
-    """Return the expressions that a boolean search tries until enough documents are found, with their hits."""
+    """Try Boolean expressions until enough documents are found, and return those that were tried, with their hits."""
 
     def match(expression: str) -> tuple[Sequence[str], int, str]:
-        """Return the documents in the library that match an expression, and their number."""
+        """Return the documents in the library that match an expression, the number of hits, and no problem."""
         ids, hits = library.match(expression, settings.enough_documents)
         return ids, hits, ""
 
@@ -386,29 +409,40 @@ def _tried_rungs(
 
 
 @dataclass
-class _Live:
-    """The results from NCBI, as passages that the library now stores."""
+class _FetchedPassages:
+    """The results from NCBI, as passages that the library now stores.
+
+    Attributes:
+        passages: The passages of all documents found there.
+        new: Ids of those that the library did not have before.
+        rungs: The expressions that were tried there, with their hits.
+        problems: What failed: `("pubmed", what happened)`.
+        was_searched: Whether NCBI was searched at all.
+    """
 
     passages: Sequence[Passage] = ()
     new: Set[str] = frozenset()
     rungs: list[SearchExpression] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
-    asked: bool = False
+    was_searched: bool = False
 
-    def nothing(self, empty: LibraryEmpty) -> LibraryEmpty:
+    def empty_error(self, error: LibraryEmpty) -> LibraryEmpty:
         """Return the error for an empty library into which nothing could be fetched from NCBI."""
         reasons = "; ".join(problem for _, problem in self.problems) or "nothing was found there"
-        return LibraryEmpty(f"{empty.message}, and PubMed gave nothing: {reasons}", help=empty.help)
+        return LibraryEmpty(f"{error.message}, and PubMed gave nothing: {reasons}", help=error.help)
 
 
-def _fetched(
+def _fetch_from_pubmed(
     library: Collection, question: str, expressions: Sequence[str], settings: Settings, pubmed: EntrezClient
-) -> _Live:
-    """Fetch documents from PubMed for a question, and return their passages."""
+) -> _FetchedPassages:
+    """Fetch documents from PubMed for a question, store them in the library, and return their passages.
+
+    Without Boolean `expressions`, they are made from the question by rules, or else the question itself is searched.
+    """
     from preflight_rag.pubmed import fetch_documents
     from preflight_rag.text.concepts import rewrite_by_rules
 
-    fetched = fetch_documents(
+    found = fetch_documents(
         pubmed,
         expressions or rewrite_by_rules(question).expressions or [question],
         enough=settings.enough_documents,
@@ -416,18 +450,23 @@ def _fetched(
         since=settings.since,
         sources=settings.pubmed_sources,
     )
-    stored = library.intern(fetched.documents)
-    problems = [("pubmed", problem) for problem in (*fetched.problems, *stored.problems)]
-    return _Live(stored.passages, stored.new, list(fetched.rungs), problems, asked=True)
+    stored = library.intern(found.documents)
+    problems = [("pubmed", problem) for problem in (*found.problems, *stored.problems)]
+    return _FetchedPassages(stored.passages, stored.new, list(found.rungs), problems, was_searched=True)
 
 
-def _merged(
-    library: Collection, question: str, pool: Sequence[Candidate], live: _Live, settings: Settings, where: Filter | None
+def _merge_fetched(
+    library: Collection,
+    question: str,
+    pool: Sequence[Candidate],
+    fetched: _FetchedPassages,
+    settings: Settings,
+    where: Filter | None,
 ) -> list[Candidate]:
-    """Return the pool merged with the fetched passages that fit the filter, each text only once."""
+    """Return the pool merged with the fetched passages, without those that fail the filter or are copies of others."""
     from preflight_rag.library.search.merging import merge
 
-    passages = list(live.passages)
+    passages = list(fetched.passages)
     if where is not None:
         fitting = set(library.fitting([passage.id for passage in passages], where))
         passages = [passage for passage in passages if passage.id in fitting]
@@ -435,68 +474,81 @@ def _merged(
         names = set(library.without_copies([passage.id for passage in passages], where))
         passages = [passage for passage in passages if passage.id in names]
     depth = len(pool) + len(passages)
-    return merge(library, question, pool, passages, new=live.new, depth=depth, rrf_k=settings.rrf_k)
+    return merge(library, question, pool, passages, new=fetched.new, depth=depth, rrf_k=settings.rrf_k)
 
 
-def _reranked(
+def _rerank_pool(
     reranker: Reranker,
     question: str,
     pool: Sequence[AnyCandidate],
     retrieval: Retrieval,
-    relevance: _Relevance,
+    relevance: _RelevanceScores,
     settings: Settings,
 ) -> Sequence[AnyCandidate]:
     """Return the pool in the reranker's order; problems are added to `retrieval`, probabilities to `relevance`."""
     from preflight_rag.models.reranking.rerankers import rerank
 
     limit, deadline = settings.rerank_candidates, settings.rerank_deadline
-    ranked = rerank(reranker, question, _as_read(pool), limit=limit, deadline=deadline)
+    ranked = rerank(reranker, question, _assume_read(pool), limit=limit, deadline=deadline)
     if ranked.note:
         retrieval.problems.append(("rerank", ranked.note))
     relevance.add(ranked.order, ranked.scores)
     return ranked.order
 
 
-def _second_stage(settings: Settings, extractive: ExtractiveReader | None) -> Reranker | None:
-    """Return the reranker of the settings; the reader itself reranks if it is named; None for no reranker."""
+def _choose_reranker(settings: Settings, extractive: ExtractiveReader | None, rankings: Rankings) -> Reranker | None:
+    """Return the reranker for the results of a search; None for no reranking."""
+    from preflight_rag.models.reranking.feature_reranker import FeatureReranker
+
+    reranker = _named_reranker(settings, extractive)
+    # Most of this reranker's features are words, which must not judge passages in another language.
+    if rankings.across and isinstance(reranker, FeatureReranker):
+        return None
+    return reranker
+
+
+def _named_reranker(settings: Settings, extractive: ExtractiveReader | None) -> Reranker | None:
+    """Return the reranker that the settings name; None for "none". An open `extractive` reader is used for "reader"."""
     if extractive is not None and settings.reranker.strip().casefold() == "reader":
         from preflight_rag.models.reranking.reader_reranker import ReaderReranker
 
         return ReaderReranker(extractive)
-    return _opened(settings.reranker, settings.extractive_reader)
+    return _open_reranker(settings.reranker, settings.extractive_reader)
 
 
 @lru_cache(maxsize=4)
-def _opened(reranker: str, extractive_reader: str) -> Reranker | None:
-    """Open a reranker by its name."""
+def _open_reranker(reranker: str, extractive_reader: str) -> Reranker | None:
+    """Open a reranker by its name; None for "none". The last few stay open."""
     from preflight_rag.models.opening import open_reranker
 
     return open_reranker(reranker, extractive_reader=extractive_reader)
 
 
-def _selected(library: Collection, pool: Sequence[AnyCandidate], settings: Settings) -> list[tuple[int, AnyCandidate]]:
-    """Return the selected candidates, in the order of a prompt, each with its place in the pool."""
+def _select_candidates(
+    library: Collection, pool: Sequence[AnyCandidate], settings: Settings
+) -> list[tuple[int, AnyCandidate]]:
+    """Return `(rank in the pool, candidate)` of the candidates selected by the settings, in the order of a prompt."""
     from preflight_rag.library.search.diversity import in_order
     from preflight_rag.library.search.selection import preset, select
 
     alpha, window, diversity = settings.alpha, settings.window, settings.diversity
     if settings.preset is not None:
-        named = preset(settings.preset)
-        alpha, window, diversity = named.alpha, named.window, named.diversity
+        chosen_preset = preset(settings.preset)
+        alpha, window, diversity = chosen_preset.alpha, chosen_preset.window, chosen_preset.diversity
     is_limited = settings.budget_tokens is not None or settings.compression is not None
     if diversity == "none" and settings.ordering == "score" and not is_limited:
-        # the most that `select` returns; further candidates need not become objects
+        # These are what `select` would return; the other candidates need not become objects.
         return list(enumerate(pool[: settings.k], 1))
     pool = list(pool)
     ranks = {candidate.passage.id: rank for rank, candidate in enumerate(pool, 1)}
     vectors, relevance = None, None
     if diversity != "none" and pool:
         # A selector picks from the whole pool, so retracted passages are included only if there are not enough others.
-        sound = [candidate for candidate in pool if not _is_retracted(candidate)]
-        pool = sound if len(sound) >= settings.k else pool
+        not_retracted = [candidate for candidate in pool if not _is_retracted(candidate)]
+        pool = not_retracted if len(not_retracted) >= settings.k else pool
         relevance = in_order([candidate.cosine for candidate in pool]).tolist()
         vectors = library.vectors([candidate.passage.id for candidate in pool])
-    chosen = select(
+    selected = select(
         pool,
         vectors,
         k=settings.k,
@@ -508,4 +560,4 @@ def _selected(library: Collection, pool: Sequence[AnyCandidate], settings: Setti
         ordering=settings.ordering,
         relevance=relevance,
     )
-    return [(ranks[candidate.passage.id], candidate) for candidate in chosen]
+    return [(ranks[candidate.passage.id], candidate) for candidate in selected]
