@@ -5,7 +5,7 @@ Neither vectors nor BM25 distinguish GX-2290 from GX-2210: to both a code is one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, cast
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from preflight_rag.library.search.filters import Filter
     from preflight_rag.state.values import Passage
 
-LOOKED_THROUGH = 64
+FIRST_LIMIT = 64
 """Passages that the index returns for a question's strings, which are then compared letter by letter. A guess."""
-LOOKED_FURTHER = 2000
+SECOND_LIMIT = 2000
 """Passages to look through if none of the first has the exact letters: e.g. of A-18 an index knows only the number. A
 guess."""
 MOST_ERRORS = 6
@@ -37,11 +37,12 @@ MOST_ERRORS = 6
 def exact_first(
     library: Collection, question: str, pool: Sequence[AnyCandidate], where: Filter | None, k: int
 ) -> Sequence[AnyCandidate]:
-    """Return the candidates, and new ones, with those first that contain the question's exact strings or error codes.
+    """Return the candidates with those first that contain the question's exact strings, numbered parts or error lines.
 
-    A string that occurs in more passages than a turn reads is common: then only the first such passage goes before the
-    others. Putting all of them first lost 0.02 nDCG@10 on such questions of `biomix` (BM25, 112 questions), leading
-    with one lost 0.002; for rarer strings (351 questions) it gained 0.004.
+    Passages that the index finds for these are added to the candidates. If there are more of them than a turn reads,
+    the strings are common: then only the first such passage goes before the others. Putting all of them first lost 0.02
+    nDCG@10 on such questions of `biomix` (BM25, 112 questions), leading with one lost 0.002; for rarer strings (351
+    questions) it gained 0.004.
 
     Args:
         library: The collection; if it cannot look up phrases, the pool is returned unchanged.
@@ -50,103 +51,131 @@ def exact_first(
         where: The filter that passages must pass.
         k: How many passages a turn reads.
     """
-    strings, errors, parts = exact_strings(question), asks_errors(question), asked_parts(question)
-    if not (strings or errors or parts) or not isinstance(library, PhraseSearch):
+    strings, parts = exact_strings(question), asked_parts(question)
+    asks_for_errors = asks_errors(question)
+    if not (strings or asks_for_errors or parts) or not isinstance(library, PhraseSearch):
         return pool
-    phrases = list(chain(chain.from_iterable(map(spellings, strings)), *(part.phrases() for part in parts)))
-    best = cast("Collection", library).passages([each.passage.id for each in pool[:k]]) if parts else []
-    titles = [passage.title for passage in best]
+    phrases = list(chain.from_iterable(map(spellings, strings)))
+    for part in parts:
+        phrases += part.phrases()
+    titles = []
+    if parts:
+        first_ids = [candidate.passage.id for candidate in pool[:k]]
+        titles = [passage.title for passage in cast("Collection", library).passages(first_ids)]
 
-    def worth(passage: Passage) -> float:
-        """Return how many of the question's strings and parts a passage has."""
-        has_parts = _count_parts(passage, parts)
-        if has_parts and not names_document_of(question, passage.title, titles):
-            has_parts = 0
-        return count_held(f"{passage.title} {passage.text}", strings) + has_parts
+    def rate(passage: Passage) -> float:
+        """Return how many of the question's strings and parts a passage has; a part counts twice."""
+        part_score = _count_parts(passage, parts)
+        # Section 4 of another document than the one that the question names is not meant.
+        if part_score and not names_document_of(question, passage.title, titles):
+            part_score = 0
+        return count_held(f"{passage.title} {passage.text}", strings) + part_score
 
-    first = _holding(library, phrases, where, worth, (LOOKED_THROUGH, LOOKED_FURTHER))
-    if errors:
-        known = {passage.id for passage, _ in first}
-        asked = set(words(question)) - ERROR_WORDS
-        found = _holding(
-            library, sorted(ERROR_WORDS), where, lambda passage: _errors_worth(passage, asked), (LOOKED_THROUGH,)
-        )
-        # Less than a string or a part is worth, so that passages with these stay before them.
-        first += [(passage, 0.1) for passage, _ in found[:MOST_ERRORS] if passage.id not in known]
+    first = _find_holding(library, phrases, where, rate, (FIRST_LIMIT, SECOND_LIMIT))
+    if asks_for_errors:
+        first += _find_error_passages(library, question, where, {passage.id for passage, _ in first})
     if not first:
         return pool
     if len(first) <= k:
-        return _with_new(library, question, pool, first)
-    holding = {passage.id for passage, _ in first}
-    place = next((at for at, candidate in enumerate(pool[:k]) if candidate.passage.id in holding), None)
-    if place is None:
-        return _with_new(library, question, pool, first[:1])
-    return pool if place == 0 else [pool[place], *pool[:place], *pool[place + 1 :]]
+        return _put_first(library, question, pool, first)
+    # The strings are common: only one passage goes first.
+    rated_ids = {passage.id for passage, _ in first}
+    index = next((i for i, candidate in enumerate(pool[:k]) if candidate.passage.id in rated_ids), None)
+    if index is None:
+        return _put_first(library, question, pool, first[:1])
+    return pool if index == 0 else [pool[index], *pool[:index], *pool[index + 1 :]]
 
 
-def _with_new(
-    library: Collection, question: str, pool: Sequence[AnyCandidate], first: Sequence[tuple[Passage, float]]
+def _find_error_passages(
+    library: PhraseSearch, question: str, where: Filter | None, known_ids: Set[str]
+) -> list[tuple[Passage, float]]:
+    """Return at most `MOST_ERRORS` passages with error lines and their ratings, best first, without the known ones."""
+    asked = set(words(question)) - ERROR_WORDS
+    found = _find_holding(
+        library, sorted(ERROR_WORDS), where, lambda passage: _rate_error_lines(passage, asked), (FIRST_LIMIT,)
+    )
+    # Less than a string or a part is worth, so that passages with these stay before them.
+    return [(passage, 0.1) for passage, _ in found[:MOST_ERRORS] if passage.id not in known_ids]
+
+
+def _put_first(
+    library: Collection, question: str, pool: Sequence[AnyCandidate], rated: Sequence[tuple[Passage, float]]
 ) -> list[AnyCandidate]:
-    """Return the pool with some passages first, ordered by their worth and then by their place in the pool."""
+    """Return the pool with rated passages first, the best before others, and all else in the pool's order.
+
+    Passages that are not in the pool are added to it.
+    """
     candidates = list(pool)
-    places = {candidate.passage.id: place for place, candidate in enumerate(candidates)}
-    new = [passage for passage, _ in first if passage.id not in places]
+    index_by_id = {candidate.passage.id: index for index, candidate in enumerate(candidates)}
+    new = [passage for passage, _ in rated if passage.id not in index_by_id]
     if new:
-        vectors = dict(zip([each.id for each in new], library.vectors([each.id for each in new]), strict=True))
-        near = cosines(library.embedder.encode_query(question), vectors)
-        least = min((candidate.score for candidate in candidates), default=0.0)
-        added = [Candidate(passage, len(candidates) + 1, least, near[passage.id]) for passage in new]
-        places |= {candidate.passage.id: len(candidates) + at for at, candidate in enumerate(added)}
-        candidates += added
-    worth = {passage.id: value for passage, value in first}
-    order = sorted(candidates, key=lambda each: (-worth.get(each.passage.id, 0.0), places[each.passage.id]))
-    return [replace(candidate, rank=rank) for rank, candidate in enumerate(order, 1)]
+        new_ids = [passage.id for passage in new]
+        vectors = dict(zip(new_ids, library.vectors(new_ids), strict=True))
+        cosine_by_id = cosines(library.embedder.encode_query(question), vectors)
+        least_score = min((candidate.score for candidate in candidates), default=0.0)
+        rank = len(candidates) + 1
+        candidates += [Candidate(passage, rank, least_score, cosine_by_id[passage.id]) for passage in new]
+        index_by_id = {candidate.passage.id: index for index, candidate in enumerate(candidates)}
+    ratings = {passage.id: rating for passage, rating in rated}
+
+    def sort_key(candidate: AnyCandidate) -> tuple[float, int]:
+        """Return the sort key of a candidate: by rating, then by index."""
+        return -ratings.get(candidate.passage.id, 0.0), index_by_id[candidate.passage.id]
+
+    return [replace(candidate, rank=rank) for rank, candidate in enumerate(sorted(candidates, key=sort_key), 1)]
 
 
-def _holding(
+def _find_holding(
     library: PhraseSearch,
     phrases: Sequence[str],
     where: Filter | None,
-    worth: Callable[[Passage], float],
+    rate: Callable[[Passage], float],
     limits: Sequence[int],
 ) -> list[tuple[Passage, float]]:
-    """Return the passages found for some phrases whose `worth` is above 0, highest first.
+    """Return the passages found for some phrases, with their ratings, highest first; ratings of 0 are left out.
 
     Args:
         library: The collection.
         phrases: The phrases to look up in the index.
         where: The filter that passages must pass.
-        worth: Function that rates a passage.
-        limits: How many passages to look through, and how many more if none of those is worth anything.
+        rate: Function that rates a passage.
+        limits: Number of passages to look through, then the larger numbers to try if none of those has a rating.
     """
     if not phrases:
         return []
     collection = cast("Collection", library)
-    found: list[tuple[Passage, float]] = []
+    rated: list[tuple[Passage, float]] = []
     for limit in limits:
         try:
             ids = library.passages_with(phrases, limit)
         except LibraryEmpty:
             return []
-        fitting = collection.fitting(ids, where) if where is not None and ids else ids
+        passing_ids = collection.fitting(ids, where) if where is not None and ids else ids
         if isinstance(library, KnowsCopies):
-            fitting = library.without_copies(fitting, where)
-        found = [(passage, value) for passage in collection.passages(fitting) if (value := worth(passage)) > 0]
-        if found or len(ids) < limit:
+            passing_ids = library.without_copies(passing_ids, where)
+        rated = [(passage, rating) for passage in collection.passages(passing_ids) if (rating := rate(passage)) > 0]
+        # With fewer ids than the limit, a larger limit finds nothing more.
+        if rated or len(ids) < limit:
             break
-    return sorted(found, key=lambda item: -item[1])
+    return sorted(rated, key=lambda item: -item[1])
 
 
 def _count_parts(passage: Passage, parts: Sequence[NumberedPart]) -> int:
-    """Return twice the number of the question's numbered parts that a passage has, since many others mention one."""
+    """Return twice the number of the question's numbered parts that a passage is or contains.
+
+    Twice, so that the part itself goes before the many passages that only mention its number.
+    """
     heading = str(passage.metadata.get("section") or "")
     return 2 * sum(part_of(passage.text, heading, part) is not None for part in parts)
 
 
-def _errors_worth(passage: Passage, asked: set[str]) -> float:
-    """Return how many of the question's other words a passage's error lines contain; 0 if it has no such line."""
+def _rate_error_lines(passage: Passage, asked: set[str]) -> float:
+    """Return 1 plus the largest number of `asked` words that one of a passage's error lines contains.
+
+    0 if the passage has no error line, or none of the words, if there are any.
+    """
     lines = error_lines(passage.text)
     if not lines:
         return 0.0
-    shared = max(len(asked & set(words(line))) for line in lines)
-    return 0.0 if asked and not shared else 1.0 + shared
+    most_shared = max(len(asked & set(words(line))) for line in lines)
+    return 0.0 if asked and not most_shared else 1.0 + most_shared

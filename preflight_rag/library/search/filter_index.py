@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from preflight_rag.library.storage.store import Store
 
-REMEMBERED = 16
+CACHED_FILTERS = 16
 """Filters whose rows are kept in memory; a guess."""
 
 _ROWS = "SELECT row FROM passages"
@@ -61,7 +61,7 @@ _DATES = """
 SELECT coalesce(d.date, (SELECT m.value FROM json_each(d.metadata) m WHERE m.key = 'year' COLLATE NOCASE)), count(*)
 FROM documents d WHERE d.retired IS NULL GROUP BY 1
 """
-_NOT_FIELDS = ("sections", "tagged", READ_REPORT)
+_HIDDEN_KEYS = ("sections", "tagged", READ_REPORT)
 Fits: TypeAlias = Callable[[str, Any], bool]
 """A test of a stored value, given by its JSON type (in SQLite's names) and the value; a list is given as JSON."""
 
@@ -147,17 +147,17 @@ class FilterIndex:
         Raises:
             UsageError: No document has one of the fields.
         """
-        # The state is read first: rows found while somebody writes are kept under the state before.
+        # The state is read first: rows that are found while somebody writes are cached under the state before.
         key = (where, self._values.state())
         with self._lock:
             if key in self._known:
                 self._known.move_to_end(key)
                 return self._known[key]
         # Without the lock: filters over many documents take long, and other threads have others.
-        rows = self._find(where)
+        rows = self._find_rows(where)
         with self._lock:
             self._known[key] = rows
-            while len(self._known) > REMEMBERED:
+            while len(self._known) > CACHED_FILTERS:
                 self._known.popitem(last=False)
         return rows
 
@@ -170,41 +170,49 @@ class FilterIndex:
 
         Names are case-insensitive.
         """
-        keys = self._values.keys() - set(_NOT_FIELDS)
+        keys = self._values.keys() - set(_HIDDEN_KEYS)
         folded = {name.casefold(): name for name in sorted({*COLUMNS, "year", *keys})}
         return [folded[name] for name in sorted(folded)]
 
-    def _find(self, where: Filter) -> np.ndarray:
-        """Return the rows that pass, without the cache."""
+    def _find_rows(self, where: Filter) -> np.ndarray:
+        """Return the rows that pass a filter, ascending, without the cache."""
         import numpy as np
 
-        wanted = [self._rows_with(condition) for condition in where.conditions if not condition.is_negative]
-        unwanted = [self._rows_with(condition) for condition in where.conditions if condition.is_negative]
-        rows = set.intersection(*wanted) if wanted else self._values.rows()
-        return np.array(sorted(rows.difference(*unwanted)), dtype=np.int64)
+        included = [self._rows_with(condition) for condition in where.conditions if not condition.is_negative]
+        excluded = [self._rows_with(condition) for condition in where.conditions if condition.is_negative]
+        rows = set.intersection(*included) if included else self._values.rows()
+        return np.array(sorted(rows.difference(*excluded)), dtype=np.int64)
 
     def _rows_with(self, condition: Condition | AnyOf) -> set[int]:
-        """Return the rows of the passages with a value that passes the condition's predicate."""
+        """Return the rows with a value that passes the condition's predicate; of a negative one, those to exclude.
+
+        Raises:
+            UsageError: No document has the field.
+        """
         if isinstance(condition, AnyOf):
-            return set().union(*map(self._rows_of_any, condition.conditions))
-        fits, name = _of_json(_of_path(condition)), condition.name.lower()
+            return set().union(*map(self._rows_of_alternative, condition.conditions))
+        fits, name = _json_predicate(_path_predicate(condition)), condition.name.lower()
         if name in DATE_FIELDS:
             return self._values.rows_by_column("date", fits) | self._values.rows_by_undated_key("year", fits)
         if name in COLUMNS:
             return self._values.rows_by_column(name, fits)
-        found = self._values.rows_by_key(condition.field, fits)
-        # Only then, because the names of all fields are in the metadata of all documents.
-        if not found:
+        rows = self._values.rows_by_key(condition.field, fits)
+        # Only if nothing is found, because reading the names of all fields takes reading the metadata of all documents.
+        if not rows:
             self._check_field(condition.field)
-        return found
+        return rows
 
-    def _rows_of_any(self, condition: Condition) -> set[int]:
-        """Return the rows of the passages for which one of several alternatives holds."""
+    def _rows_of_alternative(self, condition: Condition) -> set[int]:
+        """Return the rows of the passages that fulfil one of several alternatives; this one may be negative."""
         rows = self._rows_with(condition)
         return self._values.rows() - rows if condition.is_negative else rows
 
     def _check_field(self, name: str) -> None:
-        """Raise an error unless a document has the field."""
+        """Raise an error unless a document has the field; the error suggests similar names.
+
+        Raises:
+            UsageError: No document has it.
+        """
         fields = self.fields()
         folded = {field.casefold(): field for field in fields}
         if name.casefold() in folded:
@@ -218,33 +226,38 @@ class FilterIndex:
         )
 
 
-def _of_path(condition: Condition) -> Predicate:
-    """Return the predicate of a condition on a path.
+def _path_predicate(condition: Condition) -> Predicate:
+    """Return the predicate of a condition; for `id` and `folder`, one that knows paths.
 
     A condition on an id also matches its short names, one on a folder all files below it.
     """
     fits, name = condition.predicate(), condition.name.lower()
     if name == "id":
         return lambda value: fits(value) or any(map(fits, path_ends(value)))
-    return (lambda value: any(map(fits, path_folders(value)))) if name == "folder" else fits
+    if name == "folder":
+        return lambda value: any(map(fits, path_folders(value)))
+    return fits
 
 
-def _of_json(predicate: Predicate) -> Fits:
+def _json_predicate(predicate: Predicate) -> Fits:
     """Return the predicate as a test of a JSON type and value; a list passes if one entry does."""
-    known: dict[tuple[str, Any], bool] = {}
+    results: dict[tuple[str, Any], bool] = {}
 
     def fits(kind: str, value: Any) -> bool:
         """Return whether a JSON value, or an entry of it, passes."""
         # Many documents share a value, and comparing dates and texts takes longer than a look-up.
-        if (kind, value) not in known:
-            known[kind, value] = any(predicate(entry) for entry in _json_entries(kind, value))
-        return known[kind, value]
+        if (kind, value) not in results:
+            results[kind, value] = any(predicate(entry) for entry in _json_entries(kind, value))
+        return results[kind, value]
 
     return fits
 
 
 def _json_entries(kind: str, value: Any) -> list[Any]:
-    """Return the values of a JSON field that a filter compares; nested ones are left out."""
+    """Return the values of a JSON field that a filter compares: of a list its entries; nested values are left out."""
     if kind == "array":
         return [entry for entry in json.loads(value) if not isinstance(entry, dict | list)]
-    return [] if kind == "object" else [kind == "true"] if kind in ("true", "false") else [value]
+    if kind == "object":
+        return []
+    # SQLite gives truth values as 1 and 0.
+    return [kind == "true"] if kind in ("true", "false") else [value]

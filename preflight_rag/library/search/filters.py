@@ -30,13 +30,13 @@ OR = " || "
 """Separates conditions of which one must hold."""
 
 _EXAMPLE = "Write FIELD OP VALUE with one of = != < <= > >= ~ in, such as year>=2020; repeat --where for more"
-_IN = re.compile(r"([^<>=!~()]+?)(?<!\s)\s++in\s*+\((.*)\)", re.IGNORECASE | re.DOTALL)
+_IN_CONDITION = re.compile(r"([^<>=!~()]+?)(?<!\s)\s++in\s*+\((.*)\)", re.IGNORECASE | re.DOTALL)
 # An atomic group, since Python 3.11.0 to 3.11.4 matches a possessive quantifier over a group wrongly.
-_COMPARED = re.compile(r"([^<>=!~()]+?)(?>(?:(?<!\s)\s++)?)(<=|>=|!=|==|=|<|>|~)\s*+(.*)", re.DOTALL)
-_PRESENT = re.compile(r"(!?)\s*+([^<>=!~()\s][^<>=!~()]*+)")
-_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
-_BETWEEN = re.compile(r"[/\\]+")
-_QUOTED = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
+_COMPARISON = re.compile(r"([^<>=!~()]+?)(?>(?:(?<!\s)\s++)?)(<=|>=|!=|==|=|<|>|~)\s*+(.*)", re.DOTALL)
+_PRESENCE = re.compile(r"(!?)\s*+([^<>=!~()\s][^<>=!~()]*+)")
+_ABSOLUTE_PATH = re.compile(r"/|~/|[A-Za-z]:[\\/]|\\\\")
+_SEPARATORS = re.compile(r"[/\\]+")
+_LIST_VALUE = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([^,]*))\s*(?:,|$)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +92,23 @@ class Condition:
         lower = self.field.lower()
         if lower in DATE_FIELDS and self.op != "~":
             values = self.value if self.op == "in" else (self.value,)
-            return _any_of([_dated(self.op, parse_date(value)) for value in values])
+            return _any_predicate([_date_predicate(self.op, parse_date(value)) for value in values])
         if self.op == "~":
             part = str(self.value).casefold()
-            return lambda value: value is not None and part in _text(value)
+            return lambda value: value is not None and part in _comparable_text(value)
         if self.op in ("=", "!=", "in"):
             values = self.value if self.op == "in" else (self.value,)
             if lower in NUMBERS:
                 self._check_numbers(values)
-            return _equal_to(values)
-        return _ordered(self.op, *self._kinds())
+            return _equality_predicate(values)
+        return _order_predicate(self.op, *self._number_or_date())
 
-    def _kinds(self) -> tuple[float | None, PartialDate | None]:
-        """Return the value as a number and as a date, one of which an order comparison needs."""
+    def _number_or_date(self) -> tuple[float | None, PartialDate | None]:
+        """Return the value as a number and as a date, each None if it is none.
+
+        Raises:
+            UsageError: The value is neither, or is no number for a field of numbers.
+        """
         number, day = _number(self.value), known_date(self.value)
         if number is None and (day is None or self.field.lower() in NUMBERS):
             raise UsageError(
@@ -170,7 +174,7 @@ class Filter:
             UsageError: A condition cannot be read, a date is in no known form, or a value of the wrong kind.
         """
         # A text is a sequence, too, whose letters would be conditions.
-        conditions = [_any_parsed(text) for text in ([where] if isinstance(where, str) else where)]
+        conditions = [_parse_alternatives(text) for text in ([where] if isinstance(where, str) else where)]
         if since is not None:
             conditions.append(Condition("date", ">=", str(parse_date(since))))
         if until is not None:
@@ -184,41 +188,46 @@ class Filter:
 
     def fits(self, metadata: Mapping[str, object]) -> bool:
         """Return whether the metadata of a LangChain document pass, including `date`, `title` and `page`."""
-        return all(_any_holds(condition, metadata) for condition in self.conditions)
+        return all(_alternative_holds(condition, metadata) for condition in self.conditions)
 
 
-def _any_parsed(text: str) -> Condition | AnyOf:
-    """Return the condition that a text states, or several joined by OR."""
+def _parse_alternatives(text: str) -> Condition | AnyOf:
+    """Return the condition that a text states, or the alternatives that it joins by `OR`."""
     parts = text.split(OR)
-    return _parsed(text) if len(parts) == 1 else AnyOf(tuple(map(_parsed, parts)))
+    return _parse_condition(text) if len(parts) == 1 else AnyOf(tuple(map(_parse_condition, parts)))
 
 
-def _parsed(text: str) -> Condition:
-    """Return the condition that a text states, e.g. `date >= 2020` or `kind in (pdf, html)`."""
+def _parse_condition(text: str) -> Condition:
+    """Return the condition that a text states, e.g. `date >= 2020` or `kind in (pdf, html)`.
+
+    Raises:
+        UsageError: It states none.
+    """
     stripped = text.strip()
-    if match := _IN.fullmatch(stripped):
+    if match := _IN_CONDITION.fullmatch(stripped):
         values = []
-        for found in _QUOTED.findall(match[2]):
-            values.append(next((part for part in found if part), "").strip())
+        for alternatives in _LIST_VALUE.findall(match[2]):
+            # In double quotes, in single quotes, or without: only one of the groups is not empty.
+            values.append("".join(alternatives).strip())
         return Condition(match[1], "in", frozenset(value for value in values if value))
-    if match := _COMPARED.fullmatch(stripped):
+    if match := _COMPARISON.fullmatch(stripped):
         value = re.sub(r"""^(["'])(.*)\1$""", r"\2", match[3], flags=re.DOTALL)
         operator: Any = "=" if match[2] == "==" else match[2]
         return Condition(match[1], operator, value)
-    if match := _PRESENT.fullmatch(stripped):
+    if match := _PRESENCE.fullmatch(stripped):
         return Condition(match[2], "missing" if match[1] else "exists")
     raise UsageError(f"The filter {text!r} cannot be read", help=_EXAMPLE)
 
 
-def _any_holds(condition: Condition | AnyOf, metadata: Mapping[str, object]) -> bool:
-    """Return whether metadata fit a condition or one of several."""
+def _alternative_holds(condition: Condition | AnyOf, metadata: Mapping[str, object]) -> bool:
+    """Return whether metadata fulfil a condition, or one of several alternatives."""
     if isinstance(condition, AnyOf):
-        return any(_holds(each, metadata) for each in condition.conditions)
+        return any(_holds(alternative, metadata) for alternative in condition.conditions)
     return _holds(condition, metadata)
 
 
 def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
-    """Return whether metadata fit a condition."""
+    """Return whether metadata fulfil a condition; the case of their keys is ignored."""
     folded = {key.lower(): value for key, value in metadata.items()}
     name = condition.name.lower()
     values = _entries(folded.get(name, folded.get(condition.field.lower())))
@@ -230,22 +239,29 @@ def _holds(condition: Condition, metadata: Mapping[str, object]) -> bool:
     elif name == "date" and values == [None]:
         values = _entries(folded.get("year"))
     fits = condition.predicate()
-    return any(fits(value) for value in values) is not condition.is_negative
+    has_fitting_value = any(fits(value) for value in values)
+    return has_fitting_value is not condition.is_negative
 
 
 def path_ends(value: object) -> list[str]:
-    """Return the possible short names of a document whose id is a file's path: the path's ends."""
-    if not isinstance(value, str) or not _PATH.match(value):
+    """Return all ends of a file's path, the document's possible short names; none if the value is no absolute path.
+
+    Of "/home/me/a.pdf" they are "a.pdf" and "me/a.pdf".
+    """
+    if not isinstance(value, str) or not _ABSOLUTE_PATH.match(value):
         return []
-    parts = [part for part in _BETWEEN.split(value) if part]
+    parts = [part for part in _SEPARATORS.split(value) if part]
     return ["/".join(parts[-length:]) for length in range(1, len(parts))]
 
 
 def path_folders(value: object) -> list[str]:
-    """Return the values of `folder` for a file: every run of consecutive folders in its path, and the whole path."""
-    if not isinstance(value, str) or not _PATH.match(value):
+    """Return the values of `folder` for a file: every run of consecutive folders in its path, and each folder's path.
+
+    Of "/home/me/a.pdf" they are "home", "home/me", "me", "/home" and "/home/me". None if the value is no absolute path.
+    """
+    if not isinstance(value, str) or not _ABSOLUTE_PATH.match(value):
         return []
-    parts = [part for part in _BETWEEN.split(value) if part][:-1]
+    parts = [part for part in _SEPARATORS.split(value) if part][:-1]
     runs = []
     for end in range(1, len(parts) + 1):
         for start in range(end):
@@ -259,39 +275,42 @@ def _entries(value: object) -> list[object]:
     return [entry for entry in entries if not isinstance(entry, Mapping | list | tuple | set | frozenset)]
 
 
-def _any_of(predicates: Sequence[Predicate]) -> Predicate:
+def _any_predicate(predicates: Sequence[Predicate]) -> Predicate:
     """Return a predicate that holds if one of several does."""
     return lambda value: any(fits(value) for fits in predicates)
 
 
-def _dated(op: Operator, day: PartialDate) -> Predicate:
-    """Return a predicate that compares a date with a day."""
+def _date_predicate(op: Operator, day: PartialDate) -> Predicate:
+    """Return a predicate that compares a value as a date with a day, month or year."""
 
     def fits(value: object) -> bool:
-        """Return whether a stored date fulfils the comparison."""
-        found = known_date(value)
-        return found is not None and _compare_dates(op, found, day)
+        """Return whether a stored value is a date that fulfils the comparison."""
+        date = known_date(value)
+        return date is not None and _compare_dates(op, date, day)
 
     return fits
 
 
-def _compare_dates(op: Operator, found: PartialDate, day: PartialDate) -> bool:
-    """Return whether a date fits a comparison; partial dates fit if one of their days may."""
+def _compare_dates(op: Operator, date: PartialDate, day: PartialDate) -> bool:
+    """Return whether a date fulfils a comparison with a day, month or year.
+
+    `=`, `<=` and `>=` are fulfilled if one of the days of a partial date may fulfil them, `<` and `>` if all do.
+    """
     match op:
         case ">=":
-            return found.latest >= day.earliest
+            return date.latest >= day.earliest
         case "<=":
-            return found.earliest <= day.latest
+            return date.earliest <= day.latest
         case ">":
-            return found.earliest > day.latest
+            return date.earliest > day.latest
         case "<":
-            return found.latest < day.earliest
-    return found.overlaps(day)
+            return date.latest < day.earliest
+    return date.overlaps(day)
 
 
-def _equal_to(values: Iterable[object]) -> Predicate:
+def _equality_predicate(values: Iterable[object]) -> Predicate:
     """Return a predicate that holds for values equal to one of these as text, number or date."""
-    texts = {_text(value) for value in values}
+    texts = {_comparable_text(value) for value in values}
     numbers = {number for value in values if (number := _number(value)) is not None}
     days = [day for value in values if (day := known_date(value)) is not None]
 
@@ -300,37 +319,37 @@ def _equal_to(values: Iterable[object]) -> Predicate:
         if value is None:
             return False
         if (number := _number(value)) is not None:
-            return number in numbers or _text(value) in texts
-        if _text(value) in texts:
+            return number in numbers or _comparable_text(value) in texts
+        if _comparable_text(value) in texts:
             return True
-        found = known_date(value) if days else None
-        return found is not None and any(found.overlaps(day) for day in days)
+        date = known_date(value) if days else None
+        return date is not None and any(date.overlaps(day) for day in days)
 
     return fits
 
 
-def _ordered(op: Operator, number: float | None, day: PartialDate | None) -> Predicate:
-    """Return a predicate that compares a value as a number, else as a date."""
+def _order_predicate(op: Operator, number: float | None, day: PartialDate | None) -> Predicate:
+    """Return a predicate that compares a value with `number` if both are numbers, else as a date with `day`."""
 
     def fits(value: object) -> bool:
         """Return whether a stored value fulfils the comparison."""
-        given = _number(value)
-        if given is not None and number is not None:
-            return {"<": given < number, "<=": given <= number, ">": given > number, ">=": given >= number}[op]
-        found = known_date(value) if day else None
-        return found is not None and day is not None and _compare_dates(op, found, day)
+        stored = _number(value)
+        if stored is not None and number is not None:
+            return {"<": stored < number, "<=": stored <= number, ">": stored > number, ">=": stored >= number}[op]
+        date = known_date(value) if day else None
+        return date is not None and day is not None and _compare_dates(op, date, day)
 
     return fits
 
 
-def _text(value: object) -> str:
-    """Return the value as compared: without case, white space collapsed, `true` and `false` as words."""
+def _comparable_text(value: object) -> str:
+    """Return a value as the text by which it is compared: without case, with single spaces."""
     return " ".join(str(value).casefold().split())
 
 
 @lru_cache(maxsize=4096)
-def _of_text(text: str) -> float | None:
-    """Return the number that a text states; None if it states none, or an infinite one."""
+def _number_in_text(text: str) -> float | None:
+    """Return the number that a text states; None if it states none, or one that is not finite."""
     try:
         number = float(text)
     except ValueError:
@@ -340,8 +359,8 @@ def _of_text(text: str) -> float | None:
 
 
 def _number(value: object) -> float | None:
-    """Return the value as a finite number, or None."""
+    """Return the number that a value is or states as text; None if it is none, infinite, or a truth value."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     # A number by its text, too: `float` raises for an integer beyond its range, whose text is infinite.
-    return _of_text(value) if isinstance(value, str) else _of_text(repr(value))
+    return _number_in_text(value) if isinstance(value, str) else _number_in_text(repr(value))

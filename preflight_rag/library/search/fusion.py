@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", str, int)
 
 RRF_K = 60
-"""The paper's constant."""
+"""The constant of reciprocal rank fusion in its paper (`reciprocal_rank_fusion`)."""
 DENSE_WEIGHT = 0.6
 """Weight of the dense scores in CombSUM: every fold of `training/train_reranker.py` chooses it on its development part.
 """
@@ -43,15 +43,16 @@ def reciprocal_rank_fusion(
     factors = [1.0] * len(rankings) if weights is None else list(weights)
     if len(factors) != len(rankings):
         raise ValueError(f"{len(factors)} weights for {len(rankings)} rankings")
-    shares: dict[Key, list[float]] = {}
-    best: dict[Key, int] = {}
+    summands: dict[Key, list[float]] = {}
+    best_rank: dict[Key, int] = {}
     for ranking, factor in zip(rankings, factors, strict=True):
         for rank, item in enumerate(dict.fromkeys(ranking), start=1):
-            shares.setdefault(item, []).append(factor / (k + rank))
-            best[item] = min(rank, best.get(item, rank))
-    # Without rounding on the way, so that the order of the rankings makes or breaks no tie.
-    scores = {item: math.fsum(parts) for item, parts in shares.items()}
-    return sorted(scores.items(), key=lambda entry: (-entry[1], best[entry[0]], entry[0]))
+            summands.setdefault(item, []).append(factor / (k + rank))
+            best_rank[item] = min(rank, best_rank.get(item, rank))
+    # `fsum` does not round on the way, so that the order of the rankings makes or breaks no tie.
+    scores = {item: math.fsum(values) for item, values in summands.items()}
+    order = sorted(scores, key=lambda item: (-scores[item], best_rank[item], item))
+    return [(item, scores[item]) for item in order]
 
 
 def fuse_ranks(
@@ -69,16 +70,18 @@ def fuse_ranks(
     """
     import numpy as np
 
+    # `columns`: for each entry of the concatenated rankings, the index of its key in `keys`.
     keys, columns = np.unique(np.concatenate(rankings), return_inverse=True)
     ranks, begin = np.zeros((len(rankings), len(keys)), np.int64), 0
     for row, ranking in zip(ranks, rankings, strict=True):
         row[columns[begin : begin + len(ranking)]] = np.arange(1, len(ranking) + 1)
         begin += len(ranking)
-    places = ranks if by_first is None else np.where(np.isin(keys, by_first), ranks[0], ranks)
-    is_there = places > 0
-    scores = np.where(is_there, 1.0 / (k + places), 0.0).sum(axis=0)
-    best = np.where(is_there, places, begin + 1).min(axis=0)
-    order = np.lexsort((keys, best, -scores))
+    fused_ranks = ranks if by_first is None else np.where(np.isin(keys, by_first), ranks[0], ranks)
+    is_ranked = fused_ranks > 0
+    scores = np.where(is_ranked, 1.0 / (k + fused_ranks), 0.0).sum(axis=0)
+    best_ranks = np.where(is_ranked, fused_ranks, begin + 1).min(axis=0)
+    # The last key of `lexsort` decides first.
+    order = np.lexsort((keys, best_ranks, -scores))
     return keys[order], scores[order], ranks[:, order]
 
 
@@ -103,16 +106,16 @@ def comb_sum(
     Returns:
         `(item, score)`, best first. Ties go to the smaller item.
     """
-    first, second = _shares(dense), _shares(lexical)
-    second |= {item: first.get(item, 0.0) for item in by_dense}
-    scores = {
-        item: weight * first.get(item, 0.0) + (1 - weight) * second.get(item, 0.0) for item in {**first, **second}
-    }
+    dense_scores, lexical_scores = _scale_to_unit(dense), _scale_to_unit(lexical)
+    lexical_scores |= {item: dense_scores.get(item, 0.0) for item in by_dense}
+    scores = {}
+    for item in dense_scores | lexical_scores:
+        scores[item] = weight * dense_scores.get(item, 0.0) + (1 - weight) * lexical_scores.get(item, 0.0)
     return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))
 
 
-def _shares(scores: Mapping[Key, float]) -> dict[Key, float]:
-    """Return scores scaled to [0, 1]; equal scores all become 1."""
+def _scale_to_unit(scores: Mapping[Key, float]) -> dict[Key, float]:
+    """Return scores scaled so that the lowest is 0 and the highest 1; if all are equal, all become 1."""
     low, high = min(scores.values(), default=0.0), max(scores.values(), default=0.0)
     return {item: (score - low) / (high - low) if high > low else 1.0 for item, score in scores.items()}
 
@@ -130,18 +133,16 @@ def with_recency(candidates: Sequence[Candidate], weight: float, rrf_k: int = RR
         raise UsageError(f"recency = {weight!r} is outside [0, 1]", help="Give a weight from 0 to 1")
     if weight == 0:
         return list(candidates)
-    given = sorted(candidates, key=lambda item: item.rank)
-    dates = {item.passage.id: known_date(item.passage.date) for item in given}
+    by_rank = sorted(candidates, key=lambda candidate: candidate.rank)
+    candidate_by_id = {candidate.passage.id: candidate for candidate in by_rank}
+    dates = {id: known_date(candidate.passage.date) for id, candidate in candidate_by_id.items()}
 
-    def age(item: Candidate) -> tuple[int, int, int]:
-        """Return the sort key of a candidate by age, the newest first."""
-        day = dates[item.passage.id]
+    def age(candidate: Candidate) -> tuple[int, int, int]:
+        """Return the sort key of a candidate by age, the newest first and undated ones last."""
+        day = dates[candidate.passage.id]
         return (0, -day.latest.toordinal(), -day.earliest.toordinal()) if day else (1, 0, 0)
 
-    newest = sorted(given, key=age)
-    order = []
-    for ranking in (given, newest):
-        order.append([item.passage.id for item in ranking])
-    found = {item.passage.id: item for item in given}
-    fused = reciprocal_rank_fusion(order, k=rrf_k, weights=[1.0, weight])
-    return [replace(found[name], rank=rank, score=score) for rank, (name, score) in enumerate(fused, start=1)]
+    by_age = sorted(by_rank, key=age)
+    rankings = [[candidate.passage.id for candidate in ranking] for ranking in (by_rank, by_age)]
+    fused = reciprocal_rank_fusion(rankings, k=rrf_k, weights=[1.0, weight])
+    return [replace(candidate_by_id[id], rank=rank, score=score) for rank, (id, score) in enumerate(fused, start=1)]

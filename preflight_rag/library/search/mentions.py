@@ -38,11 +38,11 @@ class Mention:
 def phrase_pattern(phrase: str) -> re.Pattern[str]:
     """Return a pattern that matches a phrase as whole words, in any case, singular or plural, with any separators."""
     parts = _WORD.findall(phrase)
-    body = r"[\W_]+".join(_either_number(part) for part in parts)
+    body = r"[\W_]+".join(_singular_or_plural(part) for part in parts)
     return re.compile(body if _NO_SPACES.search(phrase) else rf"(?<![^\W_]){body}(?![^\W_])", re.IGNORECASE)
 
 
-def _either_number(word: str) -> str:
+def _singular_or_plural(word: str) -> str:
     """Return a pattern for the singular and the plural of a word; for codes and short words only the word itself."""
     if len(word) < 4 or not word.isalpha() or _NO_SPACES.search(word):
         return re.escape(word)
@@ -55,38 +55,43 @@ def _either_number(word: str) -> str:
 
 
 def content_words(phrase: str) -> list[str]:
-    """Return the distinct content words of a phrase."""
+    """Return the distinct words of a phrase that are no stop words, in order."""
     return list(dict.fromkeys(word for word in _WORD.findall(phrase) if word.lower() not in STOP_WORDS))
 
 
 def like_of(phrase: str) -> str:
-    """Return a pattern for SQLite's LIKE that every passage with the phrase matches; "" if there is none."""
-    # LIKE ignores case only for English letters, so other letters, and endings that a plural changes, are left out.
-    longest = max((word for word in _WORD.findall(phrase) if word.isascii() and word.isalpha()), key=len, default="")
-    certain = re.sub(r"(?:ies|y|s)$", "", longest, flags=re.IGNORECASE) if len(longest) > 3 else longest
-    return f"%{certain}%" if len(certain) > 1 else ""
+    """Return a pattern for SQLite's LIKE that every passage with the phrase matches; "" if there is none.
+
+    It is the longest word without the ending that a plural changes: "%antibod%" for "many antibodies".
+    """
+    # LIKE ignores case only for English letters, so words with other letters are left out.
+    english_words = [word for word in _WORD.findall(phrase) if word.isascii() and word.isalpha()]
+    longest = max(english_words, key=len, default="")
+    stem = re.sub(r"(?:ies|y|s)$", "", longest, flags=re.IGNORECASE) if len(longest) > 3 else longest
+    return f"%{stem}%" if len(stem) > 1 else ""
 
 
 def find_mentions(
-    phrase: str, rows: Callable[[str], Iterable[Row]], titles: Iterable[tuple[str, str]]
+    phrase: str, passages_like: Callable[[str], Iterable[Row]], titles: Iterable[tuple[str, str]]
 ) -> dict[str, Mention]:
-    """Return the documents that contain a phrase, by id.
+    """Return the documents that contain a phrase in their text or title, by id.
 
     Args:
         phrase: The phrase, with at least one letter or digit.
-        rows: Returns the passages that are LIKE a pattern, in the order of their documents' texts.
+        passages_like: Function that returns the passages whose text is LIKE a pattern, in the order of their documents'
+            texts.
         titles: `(document id, title)` of all documents.
     """
     pattern = phrase_pattern(phrase)
-    found: dict[str, Mention] = {}
-    for passage_id, document_id, text in rows(like_of(phrase)):
+    mentions: dict[str, Mention] = {}
+    for passage_id, document_id, text in passages_like(like_of(phrase)):
         if match := pattern.search(text):
-            known = found.get(document_id)
-            if known is None:
-                found[document_id] = Mention(document_id, passage_id, match.start(), match.end(), 1)
+            mention = mentions.get(document_id)
+            if mention is None:
+                mentions[document_id] = Mention(document_id, passage_id, match.start(), match.end(), 1)
             else:
-                found[document_id] = replace(known, passages=known.passages + 1)
+                mentions[document_id] = replace(mention, passages=mention.passages + 1)
     for document_id, title in titles:
-        if document_id not in found and pattern.search(title):
-            found[document_id] = Mention(document_id)
-    return found
+        if document_id not in mentions and pattern.search(title):
+            mentions[document_id] = Mention(document_id)
+    return mentions
