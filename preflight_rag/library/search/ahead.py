@@ -25,8 +25,8 @@ IMPORTED_LATER = (
 
 def may_be_found_ahead(library: Collection, settings: Settings) -> bool:
     """Return whether an additional search is cheap and needs no service: in a folder, with the package's own models."""
-    plain = settings.reranker in (FEATURES, NONE) and not settings.pubmed and settings.subtree is None
-    return plain and isinstance(library, Library)
+    needs_service = settings.reranker not in (FEATURES, NONE) or settings.pubmed or settings.subtree is not None
+    return not needs_service and isinstance(library, Library)
 
 
 def import_ahead() -> None:
@@ -36,7 +36,7 @@ def import_ahead() -> None:
 
 
 def read_ahead(
-    library: Collection, question: str, settings: Settings, extractive: ExtractiveReader, wanted: Callable[[], bool]
+    library: Collection, question: str, settings: Settings, extractive: ExtractiveReader, is_wanted: Callable[[], bool]
 ) -> None:
     """Read the passages found for a question, best first, so that its turn finds their readings in the cache.
 
@@ -48,9 +48,9 @@ def read_ahead(
         question: The question, before any rewrite.
         settings: The turn's settings.
         extractive: The reader, which caches its readings.
-        wanted: Called before each passage; reading stops when it returns False.
+        is_wanted: Function that is called before each passage; reading stops when it returns False.
     """
     for source in retrieve_passages(library, [question], settings, extractive=extractive).sources():
-        if not wanted():
+        if not is_wanted():
             return
         extractive.read([(question, source.title, source.text)])

@@ -47,11 +47,9 @@ def merge(
     """
     if not passages:
         return list(candidates[:depth])
-    ids = []
-    for passage in (*(each.passage for each in candidates), *passages):
-        ids.append(passage.id)
-    names = list(dict.fromkeys(ids))
-    vectors = dict(zip(names, library.vectors(names), strict=True))
+    ids = [candidate.passage.id for candidate in candidates] + [passage.id for passage in passages]
+    ids = list(dict.fromkeys(ids))
+    vectors = dict(zip(ids, library.vectors(ids), strict=True))
     cosine = cosines(library.embedder.encode_query(question), vectors)
     return rank_pool(question, candidates, passages, cosine, new=new, rrf_k=rrf_k)[:depth]
 
@@ -71,41 +69,50 @@ def rank_pool(
     the pool's score, converted to the library's scale by the ratio of both scores' sums over the passages that have
     both.
     """
-    before = {candidate.passage.id: candidate for candidate in candidates}
-    termed = {passage.id for passage in passages}
-    pool = {name: candidate.passage for name, candidate in before.items()}
+    candidate_by_id = {candidate.passage.id: candidate for candidate in candidates}
+    ids_from_ncbi = {passage.id for passage in passages}
+    pool = {id: candidate.passage for id, candidate in candidate_by_id.items()}
     pool |= {passage.id: passage for passage in passages if passage.id not in pool}
-    dense = sorted(pool, key=lambda name: (-cosine[name], name))
+    dense = sorted(pool, key=lambda id: (-cosine[id], id))
     texts = [f"{passage.title} {passage.text}" for passage in pool.values()]
-    ranked = zip(pool, pool_bm25(words(question), texts, positive_idf=True), strict=True)
-    scores = {name: score for name, score in ranked if score is not None}
-    lexical = sorted(scores, key=lambda name: (-scores[name], name))
-    dense_rank = {name: rank for rank, name in enumerate(dense, 1)}
-    lexical_rank = {name: rank for rank, name in enumerate(lexical, 1)}
-    scale = _scale(scores, {name: candidate.bm25 for name, candidate in before.items()})
+    pool_scores = pool_bm25(words(question), texts, positive_idf=True)
+    scores = {id: score for id, score in zip(pool, pool_scores, strict=True) if score is not None}
+    lexical = sorted(scores, key=lambda id: (-scores[id], id))
+    dense_rank = {id: rank for rank, id in enumerate(dense, 1)}
+    lexical_rank = {id: rank for rank, id in enumerate(lexical, 1)}
+    scale = _scale(scores, {id: candidate.bm25 for id, candidate in candidate_by_id.items()})
 
-    def bm25(name: str) -> float | None:
-        """Return a passage's BM25 score on the library's scale; None without one."""
-        kept = before[name].bm25 if name in before else None
-        return kept if kept is not None else scores[name] * scale if name in scores else None
+    def bm25(id: str) -> float | None:
+        """Return a passage's BM25 score on the library's scale; None if no word of the question is in it."""
+        library_score = candidate_by_id[id].bm25 if id in candidate_by_id else None
+        if library_score is not None:
+            return library_score
+        return scores[id] * scale if id in scores else None
+
+    def found_by(id: str) -> str:
+        """Return how a passage was found."""
+        if id not in candidate_by_id or id in new:
+            return TERM
+        return BOTH if id in ids_from_ncbi else SEMANTIC
 
     return [
         Candidate(
-            passage=pool[name],
+            passage=pool[id],
             rank=rank,
             score=score,
-            cosine=cosine[name],
-            dense_rank=dense_rank[name],
-            lexical_rank=lexical_rank.get(name),
-            bm25=bm25(name),
-            found_by=TERM if name not in before or name in new else BOTH if name in termed else SEMANTIC,
+            cosine=cosine[id],
+            dense_rank=dense_rank[id],
+            lexical_rank=lexical_rank.get(id),
+            bm25=bm25(id),
+            found_by=found_by(id),
         )
-        for rank, (name, score) in enumerate(reciprocal_rank_fusion([dense, lexical], k=rrf_k), 1)
+        for rank, (id, score) in enumerate(reciprocal_rank_fusion([dense, lexical], k=rrf_k), 1)
     ]
 
 
 def _scale(pool: Mapping[str, float], library: Mapping[str, float | None]) -> float:
-    """Return the factor from the pool's BM25 to the library's scale; 1 if they cannot be compared."""
-    pairs = [(pool[name], score) for name, score in library.items() if score is not None and name in pool]
-    ours, theirs = sum(score for score, _ in pairs), sum(score for _, score in pairs)
-    return theirs / ours if ours > 0 and theirs > 0 else 1.0
+    """Return the factor that converts the pool's BM25 scores to the library's scale; 1 if no passage has both."""
+    pairs = [(pool[id], score) for id, score in library.items() if score is not None and id in pool]
+    pool_sum = sum(pool_score for pool_score, _ in pairs)
+    library_sum = sum(library_score for _, library_score in pairs)
+    return library_sum / pool_sum if pool_sum > 0 and library_sum > 0 else 1.0

@@ -21,6 +21,7 @@ from preflight_rag.text.words import words
 
 SCORE = "relevance_score"
 NOTE = "rerank_note"
+"""Keys of the metadata that this compressor adds."""
 
 
 class PassageReranker(BaseDocumentCompressor):
@@ -52,14 +53,14 @@ class PassageReranker(BaseDocumentCompressor):
     embeddings: Annotated[Embeddings | str | None, SkipValidation] = Field(
         default=None, description="LangChain Embeddings, or an `Embedder`, for `features`."
     )
-    _opened: Reranker | None = PrivateAttr(default=None)
+    _reranker: Reranker | None = PrivateAttr(default=None)
     _embedder: Embedder | None = PrivateAttr(default=None)
 
     @model_validator(mode="after")
     def _open(self) -> Self:
         """Open the reranker and the embedder that were given by name."""
-        given = self.reranker
-        self._opened = open_reranker(given, batch_size=self.batch_size) if isinstance(given, str) else given
+        reranker = self.reranker
+        self._reranker = open_reranker(reranker, batch_size=self.batch_size) if isinstance(reranker, str) else reranker
         self._embedder = None if self.embeddings is None else open_embedder(self.embeddings)
         return self
 
@@ -67,58 +68,64 @@ class PassageReranker(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """Return copies of the first `top_n` documents in the reranker's order, unsorted with the reranker "none"."""
-        reranker = self._opened
+        reranker = self._reranker
         if reranker is None or not documents:
             return list(documents[: self.top_n])
-        passages = [_passage(str(i), document) for i, document in enumerate(documents)]
-        near = {}
+        passages = [_as_passage(str(i), document) for i, document in enumerate(documents)]
+        cosine_by_id = {}
         if self._embedder is not None:
             vectors = self._embedder.encode_passages([(passage.title, passage.text) for passage in passages])
-            by_name = {passage.id: vector for passage, vector in zip(passages, vectors, strict=True)}
-            near = cosines(self._embedder.encode_query(query), by_name)
-        found = _candidates(query, passages, near)
-        done = rerank(reranker, query, found, limit=self.candidates, deadline=self.deadline)
-        note = done.note or f"beyond the first {self.candidates} documents"
+            vector_by_id = {passage.id: vector for passage, vector in zip(passages, vectors, strict=True)}
+            cosine_by_id = cosines(self._embedder.encode_query(query), vector_by_id)
+        candidates = _as_candidates(query, passages, cosine_by_id)
+        reranked = rerank(reranker, query, candidates, limit=self.candidates, deadline=self.deadline)
+        note = reranked.note or f"beyond the first {self.candidates} documents"
+        scored = list(zip(reranked.order, reranked.scores, strict=True))
         return [
-            _marked(documents[candidate.rank - 1], {NOTE: note} if score is None else {SCORE: score})
-            for candidate, score in list(zip(done.order, done.scores, strict=True))[: self.top_n]
+            # A candidate's rank is the document's number, from 1.
+            _with_metadata(documents[candidate.rank - 1], {NOTE: note} if score is None else {SCORE: score})
+            for candidate, score in scored[: self.top_n]
         ]
 
 
-def _candidates(query: str, passages: Sequence[Passage], near: dict[str, float]) -> list[Candidate]:
-    """Return passages as candidates, with the rankings that can be computed over them; `near` are known cosines."""
+def _as_candidates(query: str, passages: Sequence[Passage], cosine_by_id: dict[str, float]) -> list[Candidate]:
+    """Return passages as candidates, in the given order, with their ranks by cosine and by BM25 among them.
+
+    Without cosines the given order counts as the dense ranking.
+    """
     scores = pool_bm25(sorted(set(words(query))), [f"{passage.title} {passage.text}" for passage in passages])
     bm25 = {passage.id: score for passage, score in zip(passages, scores, strict=True) if score and score > 0}
-    given = {passage.id: rank for rank, passage in enumerate(passages, 1)}
-    dense, lexical = _places(near) or given, _places(bm25)
+    given_rank = {passage.id: rank for rank, passage in enumerate(passages, 1)}
+    dense_rank, lexical_rank = _rank_by_score(cosine_by_id) or given_rank, _rank_by_score(bm25)
     return [
         Candidate(
             passage=passage,
             rank=rank,
             score=1 / rank,
-            cosine=near.get(passage.id, 0.0),
-            dense_rank=dense.get(passage.id),
-            lexical_rank=lexical.get(passage.id),
+            cosine=cosine_by_id.get(passage.id, 0.0),
+            dense_rank=dense_rank.get(passage.id),
+            lexical_rank=lexical_rank.get(passage.id),
             bm25=bm25.get(passage.id),
         )
         for rank, passage in enumerate(passages, 1)
     ]
 
 
-def _passage(name: str, document: Document) -> Passage:
-    """Return a LangChain document as a passage."""
-    known = document.metadata
-    owner = known.get("document_id") or known.get("source") or name
-    return Passage(id=name, document_id=str(owner), text=document.page_content, title=str(known.get("title") or ""))
+def _as_passage(name: str, document: Document) -> Passage:
+    """Return a LangChain document as a passage with the id `name`."""
+    metadata = document.metadata
+    document_id = metadata.get("document_id") or metadata.get("source") or name
+    title = str(metadata.get("title") or "")
+    return Passage(id=name, document_id=str(document_id), text=document.page_content, title=title)
 
 
-def _places(scores: dict[str, float]) -> dict[str, int]:
-    """Return the rank of each name by its score, ties in the given order."""
-    return {name: rank for rank, name in enumerate(sorted(scores, key=lambda name: -scores[name]), 1)}
+def _rank_by_score(scores: dict[str, float]) -> dict[str, int]:
+    """Return the rank of each name by its score, highest first, ties in the given order."""
+    ordered = sorted(scores, key=lambda name: -scores[name])
+    return {name: rank for rank, name in enumerate(ordered, 1)}
 
 
-def _marked(document: Document, added: dict[str, object]) -> Document:
-    """Return a copy of a document with additional metadata."""
-    # A document may have been reranked before.
+def _with_metadata(document: Document, added: dict[str, object]) -> Document:
+    """Return a copy of a document with additional metadata, without the score or note of an earlier reranking."""
     kept = {key: value for key, value in document.metadata.items() if key not in (SCORE, NOTE)}
     return document.model_copy(update={"metadata": kept | added})

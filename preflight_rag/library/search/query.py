@@ -55,7 +55,7 @@ class SearchQuery:
 
     @classmethod
     def of(cls, query: SearchQuery | str) -> SearchQuery:
-        """Return the argument, converted from a text if need be."""
+        """Return a query unchanged, and a text as a query with the default limits."""
         return cls(query) if isinstance(query, str) else query
 
     @property

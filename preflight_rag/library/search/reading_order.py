@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 WEIGHTS = Path(__file__).with_name("reading_order.json")
 TERMS = ("place", "relevant")
-LEAST = 1e-4
+LEAST_PROBABILITY = 1e-4
 """Probabilities nearer to 0 and 1 are set to this distance: the reader's last decimals are no evidence. A guess."""
 DECIMALS = 4
 """Decimals of a score."""
@@ -66,22 +66,22 @@ class ReadingOrder:
         ]
 
     def preferred(self, readings: Sequence[PassageReading]) -> list[int]:
-        """Return the passages' indices: the search's first one, then the others by their scores."""
+        """Return the passages' indices: the search's first one, then the others by their scores, highest first."""
         scores = self.scores(readings)
-        return sorted(range(len(scores)), key=lambda at: (at > 0, -scores[at]))
+        return sorted(range(len(scores)), key=lambda index: (index > 0, -scores[index]))
 
     @classmethod
     def shipped(cls) -> ReadingOrder:
         """Return the trained weights."""
-        weights = _trained()["weights"]
+        weights = _trained_weights()["weights"]
         return cls(weights["place"], weights["relevant"])
 
 
 @lru_cache(maxsize=1)
-def _trained() -> Mapping[str, Any]:
-    """Return the trained weights of the reading order."""
-    found: Mapping[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
-    return found
+def _trained_weights() -> Mapping[str, Any]:
+    """Return the content of `reading_order.json`, which is read once."""
+    content: Mapping[str, Any] = json.loads(WEIGHTS.read_text(encoding="utf-8"))
+    return content
 
 
 def evidence(readings: Sequence[PassageReading]) -> list[tuple[float, float]]:
@@ -93,16 +93,21 @@ def evidence(readings: Sequence[PassageReading]) -> list[tuple[float, float]]:
 
 
 def _log_odds(probability: float) -> float:
-    """Return the logarithm of a probability's odds, bounded."""
-    bounded = min(1 - LEAST, max(LEAST, probability))
+    """Return the logarithm of a probability's odds; probabilities near 0 and 1 are bounded by `LEAST_PROBABILITY`."""
+    bounded = min(1 - LEAST_PROBABILITY, max(LEAST_PROBABILITY, probability))
     return math.log(bounded / (1 - bounded))
 
 
 def may_choose(settings: Settings, questions: Sequence[str]) -> bool:
-    """Return whether the passages are in the usual order of one question, so that a reading may select among them."""
-    is_usual = settings.ordering == "score" and settings.diversity == "none" and settings.preset is None
-    is_ranked = settings.reranker.strip().casefold().partition(":")[0] == FEATURES and not settings.recency
-    if not (settings.choose_by_reading and is_usual and is_ranked and settings.compression is None):
+    """Return whether a reading may select among the passages: they must be in the usual order of a single question.
+
+    The order is another one with other settings for it, with several questions, and for exact strings and errors.
+    """
+    is_selected_by_rank = settings.ordering == "score" and settings.diversity == "none" and settings.preset is None
+    reranker, _, _ = settings.reranker.strip().casefold().partition(":")
+    is_ranked_by_features = reranker == FEATURES and not settings.recency
+    is_usual = is_selected_by_rank and is_ranked_by_features and settings.compression is None
+    if not (settings.choose_by_reading and is_usual):
         return False
     return settings.k > 1 and len(questions) == 1 and not exact_strings(questions[0]) and not asks_errors(questions[0])
 
@@ -112,8 +117,9 @@ def likeliest(
 ) -> list[Candidate]:
     """Return as many candidates as there is room for, those most likely to answer, in the given order.
 
-    If all fit, or none beside the first, nothing is read; if the texts are not in the reader's language, the first ones
-    are kept. A document gets no larger share than `document_share`, if others have passages about as near.
+    If all fit, or none beside the first, or if a text is not in the reader's language, the first candidates that fit
+    are returned without any reading. A document gets no larger share than `document_share`, if others have passages
+    about as near.
 
     Args:
         question: The standalone question.
@@ -124,18 +130,19 @@ def likeliest(
     Raises:
         ExtractiveReaderError: It cannot read.
     """
-    first = _fitting(candidates, settings)
+    first = _select_fitting(candidates, settings)
     texts = (question, *(candidate.passage.text for candidate in candidates))
     is_settled = len(first) in (0, len(candidates)) or not _has_choice(candidates, settings)
     if is_settled or any(language_of(text) not in READ_LANGUAGES for text in texts):
         return first
-    readings = extractive.read([(question, each.passage.title, each.passage.text) for each in candidates])
-    preferred = [candidates[at] for at in ReadingOrder.shipped().preferred(readings)]
+    pairs = [(question, candidate.passage.title, candidate.passage.text) for candidate in candidates]
+    order = ReadingOrder.shipped().preferred(extractive.read(pairs))
+    preferred = [candidates[index] for index in order]
     # Stable: retracted publications go last, and all else stays as it was.
     preferred.sort(key=lambda candidate: is_retracted(candidate.passage.title))
-    ordered = within_share(preferred, settings)
-    kept = {candidate.passage.id for candidate in _fitting(ordered, settings)}
-    return [candidate for candidate in candidates if candidate.passage.id in kept]
+    selected = _select_fitting(within_share(preferred, settings), settings)
+    selected_ids = {candidate.passage.id for candidate in selected}
+    return [candidate for candidate in candidates if candidate.passage.id in selected_ids]
 
 
 def _has_choice(candidates: Sequence[Candidate], settings: Settings) -> bool:
@@ -143,16 +150,17 @@ def _has_choice(candidates: Sequence[Candidate], settings: Settings) -> bool:
     budget = settings.budget_tokens
     if budget is None:
         return settings.k > 1
-    left = budget - candidates[0].passage.tokens
-    return left < 0 or any(candidate.passage.tokens <= left for candidate in candidates[1:])
+    remaining = budget - candidates[0].passage.tokens
+    # Below 0 the first passage does not fit and is skipped, so that others compete for its room.
+    return remaining < 0 or any(candidate.passage.tokens <= remaining for candidate in candidates[1:])
 
 
-def _fitting(candidates: Sequence[Any], settings: Settings) -> list[Candidate]:
-    """Return the first candidates that fit; one that does not fit is skipped."""
+def _select_fitting(candidates: Sequence[Any], settings: Settings) -> list[Candidate]:
+    """Return the first candidates that fit into `k` and the budget; one that does not fit is skipped."""
     from preflight_rag.library.search.selection import select
 
     budget = settings.budget_tokens
-    # `select` refuses such a budget; here, that no passage fits is an answer.
+    # `select` refuses such a budget; here it means that there is no room for any passage.
     if budget is not None and all(candidate.passage.tokens > budget for candidate in candidates):
         return []
     return select(candidates, k=settings.k, budget_tokens=budget)

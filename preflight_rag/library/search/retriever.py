@@ -19,7 +19,7 @@ from preflight_rag.library.search.query import CANDIDATES, TOP_K, SearchQuery
 from preflight_rag.state.calls import chosen_of, configured, narrowed
 from preflight_rag.state.context import Settings
 
-OF_A_CALL = ("library", "k", "candidates", "where", "since", "recency")
+CALL_SETTINGS = ("library", "k", "candidates", "where", "since", "recency")
 """Settings that one call may override, as arguments or in its `RunnableConfig`; other names there belong to other
 components."""
 
@@ -57,12 +57,12 @@ class LibraryRetriever(BaseRetriever):
     recency: float = Field(default=0.0, ge=0, le=1, description="Weight of a document's age in the ranking.")
 
     def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Return the documents for a question; see `_get_relevant_documents` for what one call may set."""
-        return super().invoke(input, config, **{**_of_config(config), **kwargs})
+        """Return the documents for a question; `kwargs` and the config may hold the settings of `CALL_SETTINGS`."""
+        return super().invoke(input, config, **{**_settings_in_config(config), **kwargs})
 
     async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
         """Return the documents for a question, asynchronously; see `invoke`."""
-        return await super().ainvoke(input, config, **{**_of_config(config), **kwargs})
+        return await super().ainvoke(input, config, **{**_settings_in_config(config), **kwargs})
 
     def _get_relevant_documents(
         self,
@@ -76,28 +76,28 @@ class LibraryRetriever(BaseRetriever):
         since: str | None = None,
         recency: float | None = None,
     ) -> list[Document]:
-        """Search the library.
+        """Return the best passages for a query as documents, best first.
 
         Args:
-            query: What to search for.
-            run_manager: LangChain's.
+            query: The text to search for.
+            run_manager: LangChain's manager of callbacks, not used.
             library: The name of one of several libraries.
-            k: How many passages, instead of the retriever's own number; the same holds for the others.
+            k: Number of passages; None for the retriever's own number, as for the following arguments.
             candidates: How many passages of each ranking are fused.
             where: Conditions in addition to the retriever's own.
             since: Only documents of this date or later.
             recency: Weight of a document's age.
         """
         # The retriever has checked its own numbers when it was made.
-        own = Settings.model_construct(
+        own_settings = Settings.model_construct(
             k=self.k, candidates=self.candidates, where=self.where, since=self.since, recency=self.recency
         )
-        given = {"k": k, "candidates": candidates, "where": where, "since": since, "recency": recency}
-        numbers = narrowed(own, given)
-        depth = max(numbers.k, numbers.candidates)
+        call_settings = {"k": k, "candidates": candidates, "where": where, "since": since, "recency": recency}
+        settings = narrowed(own_settings, call_settings)
+        depth = max(settings.k, settings.candidates)
         collection: Collection = chosen_of(self.library, library)
-        fits = Filter.parse(numbers.where, since=numbers.since)
-        found = collection.candidates(SearchQuery(query, candidates=depth, where=fits))
+        conditions = Filter.parse(settings.where, since=settings.since)
+        found = collection.candidates(SearchQuery(query, candidates=depth, where=conditions))
         return [
             Document(
                 id=candidate.passage.id,
@@ -119,7 +119,7 @@ class LibraryRetriever(BaseRetriever):
                     "bm25": candidate.bm25,
                 },
             )
-            for candidate in with_recency(found, numbers.recency)[: numbers.k]
+            for candidate in with_recency(found, settings.recency)[: settings.k]
         ]
 
     async def _aget_relevant_documents(
@@ -130,6 +130,6 @@ class LibraryRetriever(BaseRetriever):
         return await asyncio.to_thread(self._get_relevant_documents, query, run_manager=sync, **given)
 
 
-def _of_config(config: RunnableConfig | None) -> dict[str, Any]:
+def _settings_in_config(config: RunnableConfig | None) -> dict[str, Any]:
     """Return the settings of one call from its config, or from that of the surrounding chain or graph."""
-    return {name: value for name, value in configured(ensure_config(config)).items() if name in OF_A_CALL}
+    return {name: value for name, value in configured(ensure_config(config)).items() if name in CALL_SETTINGS}

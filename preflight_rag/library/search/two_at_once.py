@@ -13,21 +13,22 @@ B = TypeVar("B")
 
 
 def two_at_once(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
-    """Run both functions, the first in another thread if one is free, and return both results.
+    """Run both functions, the first in another thread if there is a second core and a free thread; return both results.
 
     Both must be native code that releases the interpreter's lock, such as FAISS and tantivy, and take milliseconds:
     starting a thread takes a tenth of one.
     """
     if (cores := os.cpu_count() or 1) < 2:
         return first(), second()
-    begun = _threads(cores).submit(first)
+    future = _threads(cores).submit(first)
     try:
-        there = second()
+        second_result = second()
     except BaseException:
-        begun.cancel()
+        future.cancel()
         raise
-    # It can be cancelled only as long as it waits for a thread: then it is sooner done here.
-    return (first() if begun.cancel() else begun.result()), there
+    # It can be cancelled only while it still waits for a thread: then it is done sooner in this thread.
+    first_result = first() if future.cancel() else future.result()
+    return first_result, second_result
 
 
 @cache
