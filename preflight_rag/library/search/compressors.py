@@ -24,7 +24,8 @@ from preflight_rag.state.errors import LibraryCorrupt, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-_PLACES = ("start_index", "start", "page")
+_OFFSET_KEYS = ("start_index", "start", "page")
+"""Metadata that may tell where in its source a document begins, the most exact first."""
 
 
 class TokenBudget(BaseDocumentCompressor):
@@ -68,18 +69,18 @@ class TokenBudget(BaseDocumentCompressor):
         return [documents[index] for index in kept]
 
     def _limit(self, tokens: Sequence[int] | None) -> int | None:
-        """Return the number of tokens that may be kept; None without a limit."""
+        """Return how many tokens may be kept, for the documents' lengths; None without a limit."""
         return token_budget(tokens, budget=self.budget, compression=self.compression) if tokens else None
 
     def _tokens(self, documents: Sequence[Document]) -> list[int] | None:
-        """Return the lengths of the documents if there is a budget."""
+        """Return the number of tokens of each document; None if there is no budget to need them."""
         if self.budget is None and self.compression is None:
             return None
-        count = self.count_tokens or self._opened().count_tokens
+        count = self.count_tokens or self._open_embedder().count_tokens
         return [count(document.page_content) for document in documents]
 
-    def _opened(self) -> Embedder:
-        """Return the embedder; open it when it is first needed."""
+    def _open_embedder(self) -> Embedder:
+        """Return the embedder, which is opened at its first use: the given one, the library's, or the default one."""
         if self._embedder is None:
             if self.embeddings is None and self.library is not None:
                 self._embedder = self.library.embedder
@@ -103,16 +104,27 @@ class _Selector(TokenBudget):
         if not documents:
             return []
         tokens, relevance = self._tokens(documents), self._relevance(documents)
-        asked = self._opened().encode_query(query) if relevance is None else None
+        query_vector = self._open_embedder().encode_query(query) if relevance is None else None
         limits = {"k": self.k, "tokens": tokens, "budget": self._limit(tokens), "relevance": relevance}
-        return [documents[index] for index in self._pick(self._vectors(documents), asked, limits)]
+        indices = self._pick(self._vectors(documents), query_vector, limits)
+        return [documents[index] for index in indices]
 
     @abstractmethod
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Return the indices of the selected documents, in the order of selection."""
+        """Return the indices of the selected documents, in the order of selection.
+
+        Args:
+            vectors: The documents' vectors (n, d).
+            query: The query's vector (d,); None if the limits hold the relevance.
+            limits: The keyword arguments `k`, `tokens`, `budget` and `relevance` of `mmr` and `fps`.
+        """
 
     def _relevance(self, documents: Sequence[Document]) -> np.ndarray | None:
-        """Return the documents' relevance scores; None if they have none."""
+        """Return the documents' scores under `score_key`, scaled to 0-1; None without a key.
+
+        Raises:
+            UsageError: A document has no score.
+        """
         if self.score_key is None:
             return None
         missing = [document for document in documents if self.score_key not in document.metadata]
@@ -125,14 +137,14 @@ class _Selector(TokenBudget):
 
     def _vectors(self, documents: Sequence[Document]) -> np.ndarray:
         """Return the documents' vectors: the library's if it has all of them, else newly computed ones."""
-        names = [document.metadata.get("passage_id") for document in documents]
-        if self.library is not None and self.embeddings is None and all(names):
+        passage_ids = [document.metadata.get("passage_id") for document in documents]
+        if self.library is not None and self.embeddings is None and all(passage_ids):
             try:
-                return self.library.vectors([str(name) for name in names])
+                return self.library.vectors([str(passage_id) for passage_id in passage_ids])
             # One of them is not in the library, or no longer: all are embedded anew.
             except LibraryCorrupt:
                 pass
-        return self._opened().encode_passages([document.page_content for document in documents])
+        return self._open_embedder().encode_passages([document.page_content for document in documents])
 
 
 class MMRSelector(_Selector):
@@ -155,7 +167,7 @@ class MMRSelector(_Selector):
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Select passages by maximal marginal relevance (MMR)."""
+        """Return the indices of the documents that maximal marginal relevance selects."""
         return mmr(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
@@ -179,7 +191,7 @@ class FPSSelector(_Selector):
         return self
 
     def _pick(self, vectors: np.ndarray, query: np.ndarray | None, limits: dict[str, Any]) -> list[int]:
-        """Select passages by farthest point sampling (FPS)."""
+        """Return the indices of the documents that farthest point sampling selects."""
         return fps(vectors, query, alpha=self.alpha, window=self.window, **limits)
 
 
@@ -213,25 +225,28 @@ class Reorder(BaseDocumentCompressor):
         self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
     ) -> list[Document]:
         """Return the documents in prompt order; those without a score count as the worst."""
-        sources = [_source(document) for document in documents]
-        # Backwards, so that each source keeps its first place.
-        first = {source: place for place, source in reversed(list(enumerate(sources)))}
+        first_index: dict[str, int] = {}
+        for index, document in enumerate(documents):
+            first_index.setdefault(_document_key(document), index)
         key = self.score_key
         order = arrange(
             documents,
             self.ordering,
             score=None if key is None else lambda document: document.metadata.get(key, float("-inf")),
-            place=lambda document: (first[_source(document)], _offset(document)),
+            place=lambda document: (first_index[_document_key(document)], _offset(document)),
         )
         return [documents[index] for index in order]
 
 
-def _source(document: Document) -> str:
-    """Return the id or source of a document, by which passages of one document are recognised."""
+def _document_key(document: Document) -> str:
+    """Return the id or source of a document, "" if it has neither; passages of one document have the same."""
     return str(document.metadata.get("document_id") or document.metadata.get("source") or "")
 
 
 def _offset(document: Document) -> float:
-    """Return the offset of a document in its source; 0 if it is unknown."""
-    places = (document.metadata.get(name) for name in _PLACES)
-    return next((float(place) for place in places if isinstance(place, (int, float))), 0.0)
+    """Return the offset of a document in its source, or its page; 0 if neither is known."""
+    for key in _OFFSET_KEYS:
+        value = document.metadata.get(key)
+        if isinstance(value, (int, float)):
+            return float(value)
+    return 0.0

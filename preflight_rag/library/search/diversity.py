@@ -66,7 +66,7 @@ def mmr(
     Raises:
         UsageError: A number is out of range, shapes do not agree, or no candidate fits into the budget.
     """
-    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _negative, fill)
+    return _select(vectors, query, alpha, window, k, tokens, budget, relevance, _negated_redundancy, fill)
 
 
 def fps(
@@ -104,25 +104,27 @@ def fps(
 
 
 def within_budget(tokens: Sequence[int], budget: int | None, *, k: int | None = None, fill: bool = True) -> list[int]:
-    """Return the first candidates that fit together into `budget` tokens; one that does not fit is skipped.
+    """Return the indices of the first candidates that fit together into `budget` tokens and into `k`.
 
-    Without `fill`, the selection ends with the first candidate that does not fit into the rest of the budget; only
+    A candidate that does not fit is skipped.
+
+    Without `fill`, the selection ends at the first candidate that does not fit into the rest of the budget, and only
     candidates longer than the whole budget are skipped.
 
     Raises:
         UsageError: As `mmr`.
     """
-    basket = _Basket(len(tokens), k, _lengths(tokens, len(tokens)), budget, fill)
+    selection = _Selection(len(tokens), k, _token_counts(tokens, len(tokens)), budget, fill)
     for index in range(len(tokens)):
-        if basket.full:
+        if selection.is_full:
             break
-        if basket.open[index]:
-            basket.take(index)
-    return basket.taken
+        if selection.is_open[index]:
+            selection.pick(index)
+    return selection.picked
 
 
 def token_budget(tokens: Sequence[int], *, budget: int | None = None, compression: float | None = None) -> int | None:
-    """Return the tokens that may be kept: the smaller of T_max and the share c_r of all candidates' tokens.
+    """Return how many tokens may be kept: the smaller of T_max and the share c_r of all candidates' tokens.
 
     Args:
         tokens: Length of each candidate.
@@ -138,8 +140,9 @@ def token_budget(tokens: Sequence[int], *, budget: int | None = None, compressio
     check_limits(budget=budget, compression=compression)
     limits = [] if budget is None else [budget]
     if compression is not None and len(tokens):
-        # 0.29 * 100 is 28.999999999999996, and means 29 tokens.
-        limits.append(max(floor(compression * sum(tokens) + 1e-9), min(tokens), 1))
+        # The small addition: 0.29 * 100 is 28.999999999999996, and means 29 tokens.
+        share = floor(compression * sum(tokens) + 1e-9)
+        limits.append(max(share, min(tokens), 1))
     return min(limits, default=None)
 
 
@@ -175,11 +178,11 @@ def unit_scaled(scores: ArrayLike) -> np.ndarray:
     """
     import numpy as np
 
-    given = np.asarray(scores, dtype=np.float32)
-    if not given.size:
-        return given
-    low, high = given.min(), given.max()
-    scaled: np.ndarray = (given - low) / (high - low) if high > low else np.ones_like(given)
+    values = np.asarray(scores, dtype=np.float32)
+    if not values.size:
+        return values
+    low, high = values.min(), values.max()
+    scaled: np.ndarray = (values - low) / (high - low) if high > low else np.ones_like(values)
     return scaled
 
 
@@ -194,11 +197,20 @@ def in_order(cosines: ArrayLike) -> np.ndarray:
     return np.sort(np.asarray(cosines, dtype=np.float32))[::-1]
 
 
-class _Basket:
-    """The candidates taken so far, and those that still fit into the rest of the budget.
+class _Selection:
+    """The candidates picked so far, and those that still fit into the rest of the budget.
 
-    Without `fill`, candidates need only fit into the whole budget, and the selection ends with the first one that does
-    not fit into the rest.
+    Args:
+        count: Number of candidates.
+        k: Most picks; None: no limit.
+        tokens: Length of each candidate (n,); None if there is no budget.
+        budget: Most tokens of all picks together; None: no limit.
+        fill: False ends the selection at the first pick that does not fit into the rest of the budget; until then,
+            candidates need only fit into the whole budget.
+
+    Attributes:
+        picked: Indices of the picked candidates, in the order of picking.
+        is_open: Whether each candidate can still be picked (n,).
     """
 
     def __init__(
@@ -209,83 +221,92 @@ class _Basket:
         check_limits(k=k, budget=budget)
         if budget is not None and tokens is None:
             raise UsageError(f"a budget of {budget} tokens needs the tokens of each candidate", help="Give tokens")
-        self.taken: list[int] = []
-        self.open = np.ones(count, dtype=bool)
+        self.picked: list[int] = []
+        self.is_open = np.ones(count, dtype=bool)
         self._most = count if k is None else k
-        self._left = budget
+        self._remaining = budget
         self._tokens = tokens
-        self._fill, self._ended = fill, False
+        self._fill, self._is_ended = fill, False
         if budget is not None and tokens is not None and count:
-            self.open = tokens <= budget
-            if not self.open.any():
+            self.is_open = tokens <= budget
+            if not self.is_open.any():
                 raise UsageError(
                     f"a budget of {budget} tokens is smaller than the smallest passage, which has {int(tokens.min())}",
                     help="Give more tokens, or make shorter passages",
                 )
 
     @property
-    def full(self) -> bool:
-        """Whether no further candidate can be taken."""
-        return self._ended or len(self.taken) >= self._most or not self.open.any()
+    def is_full(self) -> bool:
+        """Whether no further candidate can be picked."""
+        return self._is_ended or len(self.picked) >= self._most or not self.is_open.any()
 
-    def take(self, index: int) -> None:
-        """Take a candidate; without `fill`, end the selection if it does not fit into the rest of the budget."""
-        if self._tokens is not None and self._left is not None and self._tokens[index] > self._left:
-            self._ended = True
+    def pick(self, index: int) -> None:
+        """Pick a candidate; without `fill`, end the selection if it does not fit into the rest of the budget."""
+        if self._tokens is not None and self._remaining is not None and self._tokens[index] > self._remaining:
+            self._is_ended = True
             return
-        self.taken.append(index)
-        self.open[index] = False
-        if self._tokens is not None and self._left is not None:
-            self._left -= int(self._tokens[index])
+        self.picked.append(index)
+        self.is_open[index] = False
+        if self._tokens is not None and self._remaining is not None:
+            self._remaining -= int(self._tokens[index])
             if self._fill:
-                self.open &= self._tokens <= self._left
+                self.is_open &= self._tokens <= self._remaining
 
 
 @dataclass(frozen=True)
-class _Space:
-    """Candidates' vectors (n, d) and their lengths (n,)."""
+class _Candidates:
+    """The candidates' vectors (n, d) and the lengths of these (n,)."""
 
     vectors: np.ndarray
-    norms: np.ndarray
+    lengths: np.ndarray
 
     @classmethod
-    def of(cls, vectors: ArrayLike) -> _Space:
-        """Return the space of some vectors, checked for their shape."""
+    def of(cls, vectors: ArrayLike) -> _Candidates:
+        """Return the candidates with these vectors.
+
+        Raises:
+            UsageError: The vectors are not one row for each candidate, or not finite.
+        """
         import numpy as np
 
-        given = np.asarray(vectors)
-        if given.dtype != np.float64:
-            given = given.astype(np.float32, copy=False)
-        if given.ndim != 2:
-            raise UsageError(f"vectors have the shape {given.shape}", help="Give one row a candidate: (n, d)")
-        norms = np.sqrt(np.einsum("ij,ij->i", given, given))
-        if not np.isfinite(norms).all():
+        matrix = np.asarray(vectors)
+        if matrix.dtype != np.float64:
+            matrix = matrix.astype(np.float32, copy=False)
+        if matrix.ndim != 2:
+            raise UsageError(f"vectors have the shape {matrix.shape}", help="Give one row a candidate: (n, d)")
+        lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        if not np.isfinite(lengths).all():
             raise UsageError(
-                f"vector {int(np.argmin(np.isfinite(norms)))} is not finite", help="Leave this candidate out"
+                f"vector {int(np.argmin(np.isfinite(lengths)))} is not finite", help="Leave this candidate out"
             )
-        return cls(given, norms)
+        return cls(matrix, lengths)
 
-    def rows(self, indices: np.ndarray) -> _Space:
-        """Return the space of the candidates at these indices."""
-        return _Space(self.vectors[indices], self.norms[indices])
+    def at(self, indices: np.ndarray) -> _Candidates:
+        """Return the candidates at these indices."""
+        return _Candidates(self.vectors[indices], self.lengths[indices])
 
-    def cosines(self, other: np.ndarray, norms: np.ndarray) -> np.ndarray:
-        """Return the cosine of each candidate with each row of `other` (m, d): (n, m); 0 for a vector of zeros."""
+    def cosines(self, others: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return the cosine of each candidate with each of some vectors (n, m); 0 for a vector of zeros.
+
+        Args:
+            others: The vectors (m, d).
+            lengths: Their lengths (m,).
+        """
         import numpy as np
 
-        products = self.vectors @ other.T
-        scales = np.outer(self.norms, norms)
+        products = self.vectors @ others.T
+        scales = np.outer(self.lengths, lengths)
         cosines: np.ndarray = np.divide(products, scales, out=np.zeros_like(products), where=scales > 0)
         return cosines
 
-    def redundancy(self, picks: _Space) -> np.ndarray:
+    def redundancy(self, picks: _Candidates) -> np.ndarray:
         """Return the largest cosine of each candidate with the picks, (n,)."""
-        largest: np.ndarray = picks.cosines(self.vectors, self.norms).max(axis=0)
+        largest: np.ndarray = picks.cosines(self.vectors, self.lengths).max(axis=0)
         return largest
 
 
-def _negative(redundancy: np.ndarray) -> np.ndarray:
-    """Return the term that MMR adds to relevance."""
+def _negated_redundancy(redundancy: np.ndarray) -> np.ndarray:
+    """Return the term that MMR adds to relevance: the negative of the redundancy."""
     return -redundancy
 
 
@@ -309,67 +330,73 @@ def _select(
     novelty: Callable[[np.ndarray], np.ndarray],
     fill: bool = True,
 ) -> list[int]:
-    """Check the arguments, then pick with `novelty` as the term for redundancy."""
+    """Return the indices of the picks, as `mmr` and `fps` do; `novelty` turns redundancy into a term of the score."""
     import numpy as np
 
     check_limits(alpha=alpha, window=window)
-    space = _Space.of(vectors)
-    count = len(space.norms)
-    basket = _Basket(count, k, None if tokens is None else _lengths(tokens, count), budget, fill)
+    candidates = _Candidates.of(vectors)
+    count = len(candidates.lengths)
+    selection = _Selection(count, k, None if tokens is None else _token_counts(tokens, count), budget, fill)
     if not count:
         return []
-    worth = _relevance(space, query, relevance)
-    basket.take(int(np.argmax(np.where(basket.open, worth, -np.inf))))
+    relevances = _relevance(candidates, query, relevance)
+    # While nothing is picked, relevance alone decides.
+    selection.pick(int(np.argmax(np.where(selection.is_open, relevances, -np.inf))))
     if window is None:
-        _fill(space, worth, alpha, novelty, basket)
+        _pick_all(candidates, relevances, alpha, novelty, selection)
     else:
-        _fill_windowed(space, worth, alpha, window, novelty, basket)
-    return basket.taken
+        _pick_windowed(candidates, relevances, alpha, window, novelty, selection)
+    return selection.picked
 
 
-def _relevance(space: _Space, query: ArrayLike | None, relevance: ArrayLike | None) -> np.ndarray:
-    """Return the relevance of each candidate, (n,)."""
+def _relevance(candidates: _Candidates, query: ArrayLike | None, relevance: ArrayLike | None) -> np.ndarray:
+    """Return the relevance of each candidate, (n,): the given `relevance`, else the cosine with the query.
+
+    Raises:
+        UsageError: Neither is given, or one has a wrong shape or is not finite.
+    """
     import numpy as np
 
-    count, dimension = space.vectors.shape
+    count, dimension = candidates.vectors.shape
     if relevance is not None:
-        given = np.asarray(relevance, dtype=space.vectors.dtype)
-        if given.shape != (count,) or not np.isfinite(given).all():
+        scores = np.asarray(relevance, dtype=candidates.vectors.dtype)
+        if scores.shape != (count,) or not np.isfinite(scores).all():
             raise UsageError(
-                f"relevance has the shape {given.shape} for {count} candidates, or is not finite",
+                f"relevance has the shape {scores.shape} for {count} candidates, or is not finite",
                 help="Give one number a candidate",
             )
-        return given
+        return scores
     if query is None:
         raise UsageError("neither a query nor relevance is given", help="Give the query's vector")
-    asked = np.asarray(query, dtype=space.vectors.dtype)
-    if asked.shape != (dimension,) or not np.isfinite(asked).all():
+    vector = np.asarray(query, dtype=candidates.vectors.dtype)
+    if vector.shape != (dimension,) or not np.isfinite(vector).all():
         raise UsageError(
-            f"the query has the shape {asked.shape}, the candidates {space.vectors.shape}, or it is not finite",
+            f"the query has the shape {vector.shape}, the candidates {candidates.vectors.shape}, or it is not finite",
             help="Embed both with one model",
         )
-    return space.cosines(asked[None, :], np.linalg.norm(asked[None, :], axis=1))[:, 0]
+    query_row = vector[None, :]
+    return candidates.cosines(query_row, np.linalg.norm(query_row, axis=1))[:, 0]
 
 
-def _lengths(tokens: Sequence[int], count: int) -> np.ndarray:
+def _token_counts(tokens: Sequence[int], count: int) -> np.ndarray:
     """Return the candidates' token counts as an array (n,); raise an error if one is missing or negative."""
     import numpy as np
 
-    lengths = np.asarray(tokens, dtype=np.int64)
-    if lengths.shape != (count,) or (lengths < 0).any():
+    counts = np.asarray(tokens, dtype=np.int64)
+    if counts.shape != (count,) or (counts < 0).any():
         raise UsageError(
-            f"tokens have the shape {lengths.shape} for {count} candidates, or one is negative",
+            f"tokens have the shape {counts.shape} for {count} candidates, or one is negative",
             help="Give one number a candidate, 0 or more",
         )
-    return lengths
+    return counts
 
 
-def _fill(
-    space: _Space,
+def _pick_all(
+    candidates: _Candidates,
     relevance: np.ndarray,
     alpha: float,
     novelty: Callable[[np.ndarray], np.ndarray],
-    basket: _Basket,
+    selection: _Selection,
 ) -> None:
     """Pick candidates if all picks count for redundancy: scores then only fall, so an old score is an upper bound.
 
@@ -380,38 +407,42 @@ def _fill(
     import numpy as np
 
     count = len(relevance)
-    redundancy = np.full(count, -np.inf, dtype=space.vectors.dtype)
-    bounds = np.full(count, np.inf, dtype=space.vectors.dtype)
-    known = np.zeros(count, dtype=np.int64)
-    level = -np.inf
-    while not basket.full:
-        due = np.flatnonzero(basket.open & (bounds >= level))
+    redundancy = np.full(count, -np.inf, dtype=candidates.vectors.dtype)
+    bounds = np.full(count, np.inf, dtype=candidates.vectors.dtype)
+    # How many picks each candidate's redundancy takes into account.
+    known_picks = np.zeros(count, dtype=np.int64)
+    best_score = -np.inf
+    while not selection.is_full:
+        outdated = np.flatnonzero(selection.is_open & (bounds >= best_score))
         # So many that comparing all takes less than copying these.
-        if 2 * len(due) > count:
-            due = np.arange(count)
+        if 2 * len(outdated) > count:
+            outdated = np.arange(count)
         # A pick that was seen already changes no maximum, so all get the picks that the oldest of them lacks.
-        if missed := basket.taken[known[due].min() :]:
-            part = space if len(due) == count else space.rows(due)
-            redundancy[due] = np.maximum(redundancy[due], part.redundancy(space.rows(np.asarray(missed))))
-        bounds[due] = alpha * relevance[due] + (1 - alpha) * novelty(redundancy[due])
-        bounds[~basket.open] = -np.inf
-        known[due] = len(basket.taken)
+        if missed_picks := selection.picked[known_picks[outdated].min() :]:
+            part = candidates if len(outdated) == count else candidates.at(outdated)
+            missed_redundancy = part.redundancy(candidates.at(np.asarray(missed_picks)))
+            redundancy[outdated] = np.maximum(redundancy[outdated], missed_redundancy)
+        bounds[outdated] = alpha * relevance[outdated] + (1 - alpha) * novelty(redundancy[outdated])
+        bounds[~selection.is_open] = -np.inf
+        known_picks[outdated] = len(selection.picked)
         best = int(np.argmax(bounds))
-        pool = due[_highest(bounds[due])]
-        inside, weighted, nearest = space.rows(pool), alpha * relevance[pool], redundancy[pool]
+        pool = outdated[_highest(bounds[outdated])]
+        # From here on, the scores of the pool are exact.
+        in_pool, weighted_relevance, pool_redundancy = candidates.at(pool), alpha * relevance[pool], redundancy[pool]
         bounds[pool] = -np.inf
-        outside = bounds.max()
+        best_outside = bounds.max()
         while True:
-            basket.take(best)
-            nearest = np.maximum(nearest, inside.redundancy(space.rows(np.asarray([best]))))
-            scores = np.where(basket.open[pool], weighted + (1 - alpha) * novelty(nearest), -np.inf)
-            place = int(np.argmax(scores))
-            level = scores[place]
+            selection.pick(best)
+            pool_redundancy = np.maximum(pool_redundancy, in_pool.redundancy(candidates.at(np.asarray([best]))))
+            scores = weighted_relevance + (1 - alpha) * novelty(pool_redundancy)
+            scores = np.where(selection.is_open[pool], scores, -np.inf)
+            best_in_pool = int(np.argmax(scores))
+            best_score = scores[best_in_pool]
             # At a tie the first candidate wins, which may be outside of the pool.
-            if basket.full or not level > outside:
+            if selection.is_full or not best_score > best_outside:
                 break
-            best = int(pool[place])
-        redundancy[pool], bounds[pool], known[pool] = nearest, scores, len(basket.taken)
+            best = int(pool[best_in_pool])
+        redundancy[pool], bounds[pool], known_picks[pool] = pool_redundancy, scores, len(selection.picked)
 
 
 def _highest(scores: np.ndarray) -> np.ndarray:
@@ -423,20 +454,22 @@ def _highest(scores: np.ndarray) -> np.ndarray:
     return np.sort(np.argpartition(scores, len(scores) - POOL)[-POOL:])
 
 
-def _fill_windowed(
-    space: _Space,
+def _pick_windowed(
+    candidates: _Candidates,
     relevance: np.ndarray,
     alpha: float,
     window: int,
     novelty: Callable[[np.ndarray], np.ndarray],
-    basket: _Basket,
+    selection: _Selection,
 ) -> None:
-    """Pick candidates if only the last `window` picks count: their cosines are kept, the oldest row is overwritten."""
+    """Pick candidates if only the last `window` picks count for redundancy."""
     import numpy as np
 
-    cosines = np.full((min(window, len(relevance)), len(relevance)), -np.inf, dtype=space.vectors.dtype)
-    while not basket.full:
-        place = (len(basket.taken) - 1) % len(cosines)
-        cosines[place] = space.redundancy(space.rows(np.asarray(basket.taken[-1:])))
+    # A row for each of the last picks: its cosine with every candidate. A new pick overwrites the oldest row.
+    row_count = min(window, len(relevance))
+    cosines = np.full((row_count, len(relevance)), -np.inf, dtype=candidates.vectors.dtype)
+    while not selection.is_full:
+        oldest_row = (len(selection.picked) - 1) % row_count
+        cosines[oldest_row] = candidates.redundancy(candidates.at(np.asarray(selection.picked[-1:])))
         scores = alpha * relevance + (1 - alpha) * novelty(cosines.max(axis=0))
-        basket.take(int(np.argmax(np.where(basket.open, scores, -np.inf))))
+        selection.pick(int(np.argmax(np.where(selection.is_open, scores, -np.inf))))

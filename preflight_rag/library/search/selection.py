@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 C = TypeVar("C", bound=AnyCandidate)
 
-_RATIO = re.compile(r"([1-9]\d{0,2}):(0|[1-9]\d{0,2})")
+_FRONT_TO_BACK = re.compile(r"([1-9]\d{0,2}):(0|[1-9]\d{0,2})")
 
 
 def select(
@@ -80,12 +80,16 @@ def select(
         else:
             weight = alpha if diversity == "modified-fps" else 0.0
             chosen = fps(vectors, query_vector, alpha=weight, **limits)  # type: ignore[arg-type]
-    first: dict[str, int] = {}
+    best_index: dict[str, int] = {}
     for index in sorted(chosen):
-        first.setdefault(candidates[index].passage.document_id, index)
-    kept = [candidates[index] for index in chosen]
-    order = arrange(kept, ordering, place=lambda c: (first[c.passage.document_id], c.passage.start))
-    return [kept[index] for index in order]
+        best_index.setdefault(candidates[index].passage.document_id, index)
+    selected = [candidates[index] for index in chosen]
+
+    def place(candidate: C) -> tuple[int, int]:
+        """Return the sort key for the ordering "index": the document by its best passage, then the offset in it."""
+        return best_index[candidate.passage.document_id], candidate.passage.start
+
+    return [selected[index] for index in arrange(selected, ordering, place=place)]
 
 
 def arrange(
@@ -108,7 +112,7 @@ def arrange(
     Raises:
         UsageError: The ordering is unknown.
     """
-    ratio = _RATIO.fullmatch(ordering)
+    ratio = _FRONT_TO_BACK.fullmatch(ordering)
     if ratio is None and ordering not in ("score", "index"):
         raise UsageError(
             f"the ordering {ordering!r} is unknown", help="Choose score, index, or m:n such as 1:1, 2:1 or 3:1"
@@ -178,10 +182,10 @@ PRESETS = OUR_PRESETS | PAPER_PRESETS
 
 
 def preset(name: str) -> Preset:
-    """Return a preset by name.
+    """Return the preset of a name.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such preset.
     """
     if name not in PRESETS:
         raise UsageError(f"the preset {name!r} is unknown", help=f"Give --preset one of {', '.join(PRESETS)}")
@@ -189,32 +193,32 @@ def preset(name: str) -> Preset:
 
 
 def check_choice(settings: Settings) -> None:
-    """Raise an error for settings of a turn that have no effect with the chosen selector.
+    """Raise an error if `alpha`, `window` or `preset` is set but has no effect with the chosen selector.
 
     Raises:
         UsageError: There is such a setting; the message says why, and what to do.
     """
     chosen, weighted = settings.diversity, ("mmr", "modified-fps")
-    alpha = settings.alpha != Settings.model_fields["alpha"].default
-    given = [name for name, is_set in (("alpha", alpha), ("window", settings.window is not None)) if is_set]
+    sets_alpha = settings.alpha != Settings.model_fields["alpha"].default
+    set_names = (["alpha"] if sets_alpha else []) + (["window"] if settings.window is not None else [])
     if settings.preset is not None:
-        own = preset(settings.preset).diversity
-        if chosen not in ("none", own):
+        preset_diversity = preset(settings.preset).diversity
+        if chosen not in ("none", preset_diversity):
             raise UsageError(
-                f"the preset {settings.preset!r} is of {own}: diversity = {chosen!r} has no part in it",
+                f"the preset {settings.preset!r} is of {preset_diversity}: diversity = {chosen!r} has no part in it",
                 help=f"Leave --diversity out, or give --alpha and --window with --diversity {chosen}.",
             )
-        if given:
+        if set_names:
             raise UsageError(
-                f"{given[0]} changes nothing: the preset {settings.preset!r} sets α and w",
-                help=f"Leave --{given[0]} out, or give --diversity {own} in place of --preset.",
+                f"{set_names[0]} changes nothing: the preset {settings.preset!r} sets α and w",
+                help=f"Leave --{set_names[0]} out, or give --diversity {preset_diversity} in place of --preset.",
             )
-    elif chosen == "none" and given:
+    elif chosen == "none" and set_names:
         raise UsageError(
-            f"{given[0]} changes nothing without a selector: diversity is 'none'",
+            f"{set_names[0]} changes nothing without a selector: diversity is 'none'",
             help=f"Give --diversity {' or '.join(weighted)} with it.",
         )
-    elif chosen == "fps" and alpha:
+    elif chosen == "fps" and sets_alpha:
         raise UsageError(
             "alpha changes nothing with plain fps, which weighs no relevance",
             help=f"Give --diversity {' or '.join(weighted)} with it.",
