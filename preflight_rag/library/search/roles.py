@@ -98,80 +98,107 @@ _HEADINGS = {
         r"conclusions?|interpretation|discussion|significance|conclusions? .*|.* conclusions?", re.DOTALL
     ),
 }
-_OTHERS = re.compile(
+_OTHER_WORK = re.compile(
     r"\b(?i:several|previous|earlier|many|other|some|few|recent) (?:\w+ )?(?:studies|trials|reports|authors)\b"
     r"|\[\d[\d\s,–-]*\]|\bet al\b|\([A-Z][\w-]+(?: and [A-Z][\w-]+)?,? (?:19|20)\d\d"
 )
-_HEADING = 80
+"""Signs of a sentence about other people's work, such as "[12]" or "previous studies"."""
+_HEADING_CHARACTERS = 80
 """Characters of a heading that are examined."""
-_NUMBER = re.compile(r"^[\d.\s]+")
+_LEADING_NUMBER = re.compile(r"^[\d.\s]+")
 _PICKS = (("aim", 1), ("method", 2), ("result", 2), ("conclusion", 1))
 """Number of sentences to take of each role."""
+_FURTHER = 1.5
+"""Added to the least score of a role's second sentence."""
+_FRONT_SCORE = 2.0
+"""Score of a sentence at the beginning of the document."""
+_OWN_HEADING_SCORE, _ABSTRACT_HEADING_SCORE = 1.5, 0.5
+"""Score of a sentence under a heading of its role, and under "Abstract"."""
+_OTHER_HEADING_PENALTY = 1.5
+"""Subtracted from the score of a sentence under a heading of another role."""
 
 
 def core(statements: Sequence[Statement], budget: int) -> list[int]:
     """Return the indices, in the document's order, of the sentences that say what a paper is about.
 
-    The result is empty for other documents.
+    The result is empty for a document without a result sentence, or with nothing but results.
 
     Args:
         statements: The paper's statements.
         budget: Most tokens of the summary, of which these sentences take `CORE_SHARE`.
     """
-    scored = {name: [_score(statement, name) for statement in statements] for name in _CUES}
+    scores = {role: [_score(statement, role) for statement in statements] for role in _CUES}
     chosen: set[int] = set()
-    found: set[str] = set()
+    found_roles: set[str] = set()
     spent = 0
-    for name, count in _PICKS:
-        ranked = sorted(range(len(statements)), key=lambda i: (-scored[name][i], i))
-        for place, i in enumerate(ranked[:count]):
-            if scored[name][i] < LEAST[name] + place * _FURTHER:
+    for role, count in _PICKS:
+        ranked = sorted(range(len(statements)), key=lambda index: (-scores[role][index], index))
+        for place, index in enumerate(ranked[:count]):
+            if scores[role][index] < LEAST[role] + place * _FURTHER:
                 break
-            tokens = 0 if i in chosen else statements[i].tokens
+            # A sentence may have two roles, and is counted once.
+            tokens = 0 if index in chosen else statements[index].tokens
             if spent + tokens <= CORE_SHARE * budget:
-                chosen.add(i)
-                found.add(name)
+                chosen.add(index)
+                found_roles.add(role)
                 spent += tokens
-    return sorted(chosen) if "result" in found and len(found) > 1 else []
-
-
-_FURTHER = 1.5
-"""Added to the least score of a role's second sentence."""
+    is_paper = "result" in found_roles and len(found_roles) > 1
+    return sorted(chosen) if is_paper else []
 
 
 def telling(statements: Sequence[Statement]) -> list[int]:
     """Return the indices of the sentences about the study itself, rather than about its field."""
-    telling_places = []
-    for i, each in enumerate(statements):
-        if max(_score(each, name) for name in _CUES) >= TELLING:
-            telling_places.append(i)
-    return telling_places
+    indices = []
+    for index, statement in enumerate(statements):
+        if max(_score(statement, role) for role in _CUES) >= TELLING:
+            indices.append(index)
+    return indices
 
 
-def _score(statement: Statement, name: str) -> float:
-    """Return the score of a sentence for a role."""
-    text = statement.text
-    if is_row(text):
+def _score(statement: Statement, role: str) -> float:
+    """Return how much a sentence's words, heading and position speak for a role; 0 if they do not, or for a table row.
+
+    Its words have to speak for the role, unless it is in the abstract under a heading of the role.
+    """
+    if is_row(statement.text):
         return 0.0
-    cues = sum(1.0 for cue in _CUES[name] if cue.search(text))
-    if name == "aim":
-        cues = min(cues, 1.0)  # One sign is enough: of two aims, the first one is the abstract's.
-    if name == "method" and _METHOD[0].search(text):
-        cues += 1.0  # Readers first want to know who was studied.
-    if name == "conclusion" and _CONCLUSION[1].search(text):
-        cues += 0.5
-    if _OTHERS.search(text):
-        cues -= 2.0  # Sentences about what others did or found.
-    heading = _NUMBER.sub("", statement.section[:_HEADING].strip().lower().rstrip(".:"))
-    under = (
-        0.5 if heading in ("abstract", "summary") else 1.5 if heading and _HEADINGS[name].fullmatch(heading) else 0.0
-    )
-    other = any(_HEADINGS[role].fullmatch(heading) for role in _HEADINGS if role != name) if heading else False
-    front = 2.0 if statement.place < FRONT else 0.0
-    if cues < 0 or (not cues and not (under > 1 and front)):
+    cues = _cue_score(statement.text, role)
+    heading = _LEADING_NUMBER.sub("", statement.section[:_HEADING_CHARACTERS].strip().lower().rstrip(".:"))
+    has_own_heading = bool(heading) and _HEADINGS[role].fullmatch(heading) is not None
+    under = 0.0
+    if heading in ("abstract", "summary"):
+        under = _ABSTRACT_HEADING_SCORE
+    elif has_own_heading:
+        under = _OWN_HEADING_SCORE
+    front = _FRONT_SCORE if statement.place < FRONT else 0.0
+    if cues < 0 or (not cues and not (under == _OWN_HEADING_SCORE and front)):
         return 0.0
-    if name == "aim" and statement.place > 3 * FRONT:
-        return 0.0  # Aims deep in a paper belong to a step, or to other people's studies.
+    # Aims deep in a paper belong to a step, or to other people's studies.
+    if role == "aim" and statement.place > 3 * FRONT:
+        return 0.0
     # Aims occur under any heading; a method under "Results" is one of many steps.
-    other = other or (heading in ("background", "introduction") and name in ("result", "conclusion"))
-    return cues + under + front - (1.5 if other and not under and name != "aim" else 0.0)
+    is_misplaced = not under and role != "aim" and _has_heading_of_other_role(heading, role)
+    return cues + under + front - (_OTHER_HEADING_PENALTY if is_misplaced else 0.0)
+
+
+def _cue_score(text: str, role: str) -> float:
+    """Return how much the words of a sentence speak for a role; below 0 if it is about other people's work."""
+    cues = sum(1.0 for cue in _CUES[role] if cue.search(text))
+    if role == "aim":
+        cues = min(cues, 1.0)  # One sign is enough: of two aims, the first one is the abstract's.
+    if role == "method" and _METHOD[0].search(text):
+        cues += 1.0  # Readers first want to know who was studied.
+    if role == "conclusion" and _CONCLUSION[1].search(text):
+        cues += 0.5
+    if _OTHER_WORK.search(text):
+        cues -= 2.0
+    return cues
+
+
+def _has_heading_of_other_role(heading: str, role: str) -> bool:
+    """Return whether a lower-cased heading is one of another role's; results and conclusions are in no introduction."""
+    if not heading:
+        return False
+    if heading in ("background", "introduction") and role in ("result", "conclusion"):
+        return True
+    return any(_HEADINGS[other].fullmatch(heading) for other in _HEADINGS if other != role)

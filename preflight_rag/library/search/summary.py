@@ -36,11 +36,11 @@ _LEAST_LETTERS = 0.6
 """Least share of letters among a statement's characters: with fewer it is a table or a formula."""
 _LEAST_SHARE = 0.25
 """Least share of whole statements in a document; below it, every sentence with words counts as a statement."""
-_FAR = 1_500
+_FAR_CHARACTERS = 1_500
 """Distance in characters from which two statements no longer belong together; a guess."""
 
-_LEAD = re.compile(r"(?:(?:[>*+|•·‣◦▪●■–—-]+|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+)+")
-_ENDS = re.compile(r"[.!…。！।][\"'”’»)\]]*(?:\s?\[\d[\d\s,–-]*\])*$")
+_LIST_MARKS = re.compile(r"(?:(?:[>*+|•·‣◦▪●■–—-]+|\(?\d{1,3}[.)]|\(?[a-z][.)])\s+)+")
+_SENTENCE_END = re.compile(r"[.!…。！।][\"'”’»)\]]*(?:\s?\[\d[\d\s,–-]*\])*$")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _CAPTION = re.compile(
     r"(?:supplementa(?:ry|l)\s+|extended data\s+)?"
@@ -56,7 +56,7 @@ _NOTICE = re.compile(
     r"©|\(c\) ?(?:19|20)\d\d|all rights reserved|creative commons|e-?mail:|terms of (?:use|service)|click here",
     re.IGNORECASE,
 )
-_TABLE = re.compile(r"\|[^|]*\||\.{4,}|\t|(?:(?<!\s)\s{3,}+\S++){3}")
+_TABLE_SIGNS = re.compile(r"\|[^|]*\||\.{4,}|\t|(?:(?<!\s)\s{3,}+\S++){3}")
 _BACK_MATTER = re.compile(
     r"[#\d.\s]*(?:references?(?: cited)?|bibliography|(?:literature|works) cited|acknowledge?ments?|funding"
     r"|(?:conflicts?|competing|declarations?)(?: of)?(?: competing)? interests?|author contributions?"
@@ -65,7 +65,7 @@ _BACK_MATTER = re.compile(
 )
 _HEADING_CHARACTERS = 100
 """Most characters of a heading; a guess."""
-_LEANS = re.compile(
+_DEPENDS_ON_PREVIOUS = re.compile(
     r"(?:however|therefore|thus|hence|moreover|furthermore|additionally|in addition|also|but|and|or|so|then|yet"
     r"|instead|otherwise|consequently|as a result|nevertheless|nonetheless|similarly|likewise|meanwhile|conversely"
     r"|in contrast|by contrast|on the other hand|for (?:example|instance)|in particular|that is|this|these|those|that"
@@ -106,13 +106,14 @@ class Statement:
 
 def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[Statement]:
     """Return the statements of a document in memory, in order."""
-    pages = [start for _, start in document.pages]
+    page_starts = [start for _, start in document.pages]
     sections = sorted((int(offset), str(heading)) for offset, heading in document.metadata.get("sections", ()))
-    offsets = [offset for offset, _ in sections]
+    section_starts = [offset for offset, _ in sections]
 
     def statement(start: int, end: int) -> Statement:
         """Return a part of the document's text as a statement."""
-        page, section = bisect_right(pages, start) - 1, bisect_right(offsets, start) - 1
+        # The index of the last page, and of the last section, that begins at or before `start`; -1 if none does.
+        page, section = bisect_right(page_starts, start) - 1, bisect_right(section_starts, start) - 1
         return Statement(
             body=document.text,
             passage_id="",
@@ -124,21 +125,22 @@ def of_document(document: Document, count_tokens: Callable[[str], int]) -> list[
             tokens=count_tokens(document.text[start:end]),
         )
 
-    return _chosen([statement(*span) for span in _spans(document.text)])
+    return _select_statements([statement(*span) for span in _sentence_spans(document.text)])
 
 
 def of_passages(passages: Sequence[Passage], count_tokens: Callable[[str], int]) -> list[Statement]:
     """Return the statements of a document's stored passages, given in order; text in two passages counts once."""
-    found, reached = [], 0
+    sentences, covered_until = [], 0
     for passage in passages:
-        for start, end in _spans(passage.text):
-            if passage.start + start < reached:
-                continue
-            reached = passage.start + end
-            section, tokens = str(passage.metadata.get("section", "")), count_tokens(passage.text[start:end])
+        for start, end in _sentence_spans(passage.text):
             place = passage.start + start
-            found.append(Statement(passage.text, passage.id, start, end, place, passage.page, section, tokens))
-    return _chosen(found)
+            # Passages may overlap: the sentence was in the previous one, too.
+            if place < covered_until:
+                continue
+            covered_until = passage.start + end
+            section, tokens = str(passage.metadata.get("section", "")), count_tokens(passage.text[start:end])
+            sentences.append(Statement(passage.text, passage.id, start, end, place, passage.page, section, tokens))
+    return _select_statements(sentences)
 
 
 def select(
@@ -179,60 +181,71 @@ def select(
 
 def sections(statements: Sequence[Statement]) -> list[list[Statement]]:
     """Return the statements in groups that belong together: on one page, in one section, and near one another."""
-    runs: list[list[Statement]] = []
-    for before, statement in zip([None, *statements], statements, strict=False):
-        near = before is not None and statement.place - before.place < _FAR
-        if near and before is not None and (before.page, before.section) == (statement.page, statement.section):
-            runs[-1].append(statement)
+    groups: list[list[Statement]] = []
+    for statement in statements:
+        previous = groups[-1][-1] if groups else None
+        is_near = previous is not None and statement.place - previous.place < _FAR_CHARACTERS
+        if (
+            is_near
+            and previous is not None
+            and (previous.page, previous.section) == (statement.page, statement.section)
+        ):
+            groups[-1].append(statement)
         else:
-            runs.append([statement])
-    return runs
+            groups.append([statement])
+    return groups
 
 
 def can_stand(text: str) -> bool:
     """Return whether a sentence is a whole statement of running text, not a caption, reference, notice or table row."""
     letters = sum(character.isalpha() for character in text)
     return (
-        _ENDS.search(text) is not None
+        _SENTENCE_END.search(text) is not None
         and not text[:1].islower()
         and (len(_WORD.findall(text)) >= _LEAST_WORDS or not text.isascii())
         and letters >= _LEAST_LETTERS * len("".join(text.split()))
-        and not any(pattern.search(text) for pattern in (_REFERENCE, _NOTICE, _TABLE))
+        and not any(pattern.search(text) for pattern in (_REFERENCE, _NOTICE, _TABLE_SIGNS))
         and not _CAPTION.match(text)
     )
 
 
-def _spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield offsets of the sentences, without the list marks before them."""
+def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end offsets of the sentences, without list marks before them; empty ones are left out."""
     for start, end in sentence_spans(text):
-        lead = _LEAD.match(text, start, end)
-        begin = lead.end() if lead else start
+        marks = _LIST_MARKS.match(text, start, end)
+        begin = marks.end() if marks else start
         if begin < end:
             yield begin, end
 
 
-def _chosen(sentences: Sequence[Statement]) -> list[Statement]:
-    """Return the sentences from which a summary may choose, each once.
+def _select_statements(sentences: Sequence[Statement]) -> list[Statement]:
+    """Return the statements from which a summary may choose, each once.
 
-    If there are few, return all with words; if there are none of these, all.
+    If whole statements are less than `_LEAST_SHARE` of the document, as in a table, return all sentences of three words
+    or more instead; if there are none of these either, all sentences.
     """
-    standing = _distinct(_joined(sentences, _standing(sentences)))
-    if sum(s.tokens for s in standing) >= _LEAST_SHARE * sum(s.tokens for s in sentences):
-        return standing
-    return [s for s in sentences if len(_WORD.findall(s.text)) > 2] or list(sentences)
+    statements = _without_repetitions(_join_dependent(sentences, _mark_usable(sentences)))
+    total = sum(sentence.tokens for sentence in sentences)
+    if sum(statement.tokens for statement in statements) >= _LEAST_SHARE * total:
+        return statements
+    return [sentence for sentence in sentences if len(_WORD.findall(sentence.text)) > 2] or list(sentences)
 
 
-def _distinct(statements: Sequence[Statement]) -> list[Statement]:
-    """Return the statements without those that repeat an earlier one word for word."""
+def _without_repetitions(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements without those that repeat an earlier one; case and white space are ignored."""
     first: dict[str, Statement] = {}
     for statement in statements:
         first.setdefault(" ".join(statement.text.casefold().split()), statement)
     return list(first.values())
 
 
-def _standing(sentences: Iterable[Statement]) -> list[bool]:
-    """Return for each sentence whether it may be part of a summary."""
-    standing, back, label = [], False, None
+def _mark_usable(sentences: Iterable[Statement]) -> list[bool]:
+    """Return for each sentence whether it may be part of a summary.
+
+    Left out are captions, the back matter (references, acknowledgements), long sentences, and all that `can_stand`
+    refuses.
+    """
+    usable, is_back_matter, label = [], False, None
     for sentence in sentences:
         text = sentence.text
         if _LABEL.match(text):
@@ -240,37 +253,41 @@ def _standing(sentences: Iterable[Statement]) -> list[bool]:
         # What follows a label on its line is the caption; a new line, or a new passage, ends it.
         elif label and (label.body is not sentence.body or "\n" in sentence.body[label.end : sentence.start]):
             label = None
+        begins_as_heading = text[0].isupper() or text[0] == "#"
+        is_heading = len(text) <= _HEADING_CHARACTERS and not _SENTENCE_END.search(text) and begins_as_heading
         if _BACK_MATTER.match(text):
-            back = True
-        elif len(text) <= _HEADING_CHARACTERS and not _ENDS.search(text) and (text[0].isupper() or text[0] == "#"):
-            back = False
-        in_back = back or _BACK_MATTER.match(sentence.section) is not None
-        standing.append(not in_back and label is None and sentence.tokens <= LONGEST and can_stand(text))
-    return standing
+            is_back_matter = True
+        elif is_heading:
+            is_back_matter = False
+        is_in_back = is_back_matter or _BACK_MATTER.match(sentence.section) is not None
+        usable.append(not is_in_back and label is None and sentence.tokens <= LONGEST and can_stand(text))
+    return usable
 
 
-def _joined(sentences: Sequence[Statement], standing: Sequence[bool]) -> list[Statement]:
-    """Return the sentences that may be part of a summary, joined where one needs the sentence before it.
+def _join_dependent(sentences: Sequence[Statement], usable: Sequence[bool]) -> list[Statement]:
+    """Return the usable sentences as statements; one that depends on the previous sentence is joined to that.
 
-    One that leans on the sentence before it is joined to it, or left out where it cannot.
+    A dependent sentence, such as "However, this ...", is left out if it cannot be joined.
     """
-    found: list[Statement] = []
-    for i, sentence in enumerate(sentences):
-        if not standing[i]:
+    statements: list[Statement] = []
+    for index, sentence in enumerate(sentences):
+        if not usable[index]:
             continue
-        if not _LEANS.match(sentence.text):
-            found.append(sentence)
-        elif i and standing[i - 1] and found and (joined := _together(found[-1], sentences[i - 1], sentence)):
-            found[-1] = joined
-    return found
+        if not _DEPENDS_ON_PREVIOUS.match(sentence.text):
+            statements.append(sentence)
+        elif index and usable[index - 1] and statements:
+            extended = _extend(statements[-1], sentences[index - 1], sentence)
+            statements[-1] = extended or statements[-1]
+    return statements
 
 
-def _together(earlier: Statement, before: Statement, sentence: Statement) -> Statement | None:
-    """Return a statement that ends with the sentence `before`, with the next sentence.
+def _extend(statement: Statement, previous: Statement, sentence: Statement) -> Statement | None:
+    """Return a statement with the next sentence added.
 
-    None where it would be too long.
+    None if the statement does not end with the sentence's `previous` one, if they are in different passages, or if the
+    result would be too long.
     """
-    tokens = earlier.tokens + sentence.tokens
-    if earlier.end != before.end or earlier.passage_id != sentence.passage_id or tokens > LONGEST:
+    tokens = statement.tokens + sentence.tokens
+    if statement.end != previous.end or statement.passage_id != sentence.passage_id or tokens > LONGEST:
         return None
-    return replace(earlier, end=sentence.end, tokens=tokens)
+    return replace(statement, end=sentence.end, tokens=tokens)
