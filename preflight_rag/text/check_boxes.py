@@ -68,10 +68,7 @@ def with_boxes(text: str) -> str:
     words_of_cross = CROSSED if _TICK_SIGN.search(text) else TICKED
 
     def words_of(match: re.Match[str]) -> str:
-        """Return the words for a matched sign, without as many of the spaces behind it as the words are longer.
-
-        Columns that are aligned by spaces stay aligned.
-        """
+        """Return the words for a matched sign, with fewer spaces behind, so that columns stay aligned."""
         before = match.string[match.start() - 1 : match.start()]
         box = words_of_cross if match["sign"] in _CROSSES else _WORDS_OF_SIGN[match["sign"]]
         fewer_spaces = " " * max(1, len(match["behind"]) - len(box) + 1)
@@ -119,10 +116,7 @@ def parted(line: str, usual: Side | None = None) -> str:
 
 
 def _separate_items(cell: str, usual: Side | None) -> str:
-    """Return a cell with a semicolon between the items of its check boxes; unchanged if it has less than two boxes.
-
-    With an unknown side, semicolons enclose each box.
-    """
+    """Return a cell with semicolons between the items of its boxes, or around each box if the side is unknown."""
     boxes = list(_BOX_IN_WORDS.finditer(cell))
     if len(boxes) < 2:
         return cell

@@ -368,10 +368,7 @@ def _split_run_into_concepts(run: list[str]) -> list[list[str]]:
 
 
 def _without_predicates(run: list[str]) -> list[str]:
-    """Return a run of words without predicates ("safe") and general words ("effect") at its ends.
-
-    One word is left, unless it is a predicate: [] then.
-    """
+    """Return a run without predicates ("safe") and general words ("effect") at its ends; [] for a predicate alone."""
     while run[1:] and run[-1].casefold() in _PREDICATES:
         run = run[:-1]
     while run[1:] and _has_only_general_words(run[-1:]) and not _are_only_modifiers(run[:-1]):

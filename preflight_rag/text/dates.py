@@ -113,10 +113,7 @@ def known_date(value: object) -> PartialDate | None:
 
 @lru_cache(maxsize=4096)
 def _parse_text(text: str) -> PartialDate | None:
-    """Return the date that a text states, of a range the interval from its first to its last day.
-
-    None for a text in no known form, or longer than any date is.
-    """
+    """Return the date, or the interval of the range of dates, that a text states; None if it is in no known form."""
     text = " ".join(text.split())
     if len(text) > _MAX_CHARS:
         return None

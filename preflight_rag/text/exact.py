@@ -122,10 +122,7 @@ def exact_pattern(text: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=1024)
 def alike_pattern(text: str) -> re.Pattern[str]:
-    """Return a pattern that matches a string in any spelling: GX-2290, GX2290, gx 2290.
-
-    It also matches if more text follows after a hyphen.
-    """
+    """Return a pattern that matches a string in any spelling, GX-2290, GX2290, gx 2290, also before a hyphen."""
     if "@" in text or "/" in text or text.startswith(_CLAUSE_SIGN) or _VERSION.fullmatch(text):
         return exact_pattern(text)
     runs = _LETTERS_OR_DIGITS.findall(text)

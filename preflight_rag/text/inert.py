@@ -94,24 +94,16 @@ class InertText:
     """
 
     def __init__(self) -> None:
-        self._pending = ""
-        """Text that was received and not yet returned."""
-        self._before = ""
-        """The end of the text that was returned of the current line."""
-        self._open_fence = ""
-        """The fence of the code block in which the text is; "" outside one."""
-        self._is_line_begun = False
-        """Whether the kind of the current line is decided."""
-        self._is_code_line = False
-        """Whether the current line is in a code block or begins one."""
-        self._has_letters = False
-        """Whether the part of the current line that was returned has a letter."""
+        self._pending = ""  # text that was received and not yet returned
+        self._before = ""  # the end of the text that was returned of the current line
+        self._open_fence = ""  # the fence of the code block in which the text is
+        self._is_line_begun = False  # whether the kind of the current line is decided
+        self._is_code_line = False  # whether the current line is in a code block or begins one
+        self._has_letters = False  # whether the part of the current line that was returned has a letter
         self._is_blank_since_line_end = False
-        """Whether all text since the last line end is blank."""
-        self._may_be_in_code = False
-        """Whether backticks may have begun code in the current paragraph."""
+        self._may_be_in_code = False  # whether backticks may have begun code in the current paragraph
+        # After a fence that is not at the margin, it is unclear whether a later one opens or closes.
         self._is_fence_unsure = False
-        """Whether a fence was not at the margin: it is then unclear whether a later one opens or closes."""
 
     def feed(self, piece: str) -> str:
         """Return the text that is decided once this piece has arrived."""
@@ -182,10 +174,7 @@ class InertText:
         self._is_line_begun = not line_end
 
     def _take_prose(self, out: list[str], *, final: bool) -> bool:
-        """Move the decided part of a pending line that is no code to `out`, in inert form.
-
-        Return whether the line ended; False if more text is needed.
-        """
+        """Move the decided part of a line of prose to `out`, in inert form; return whether the line ended."""
         text, position = self._before + self._pending, len(self._before)
         unfinished = None if final else _UNFINISHED_TOKEN.search(text, max(position, len(text) - _MAX_TOKEN_CHARS))
         end = unfinished.start() if unfinished else len(text)

@@ -336,10 +336,7 @@ def _find_meanings(
 
 
 def _are_letters_a_mark(cell: MarkedCell, table: Sequence[MarkedRow]) -> bool:
-    """Return whether letters after a figure are a mark: after a time, or if other figures of the column have none.
-
-    A unit follows all figures of its column.
-    """
+    """Return whether letters after a figure are a mark: after a time, or if, unlike a unit, other figures have none."""
     if _CLOCK_TIME.search(cell.unmarked):
         return True
     for text in _texts_of_column(cell.column, table):

@@ -155,10 +155,7 @@ def _name_of_run(run: Sequence[str]) -> Name:
 
 
 def _without_ranks(name: Name) -> Name:
-    """Return a person's name without ranks or titles before it: passages call General Bryan by his first names.
-
-    The last word stays, even if it is a rank.
-    """
+    """Return a person's name without ranks or titles before it; the last word stays, even if it is one."""
     while len(name) > 1 and name[0] in RANKS:
         name = name[1:]
     return name

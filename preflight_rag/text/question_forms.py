@@ -140,10 +140,7 @@ class Comparison:
 
 
 def comparison_of(question: str) -> Comparison | None:
-    """Return the comparison in a question such as "Which branch sold more bicycles, north or south?".
-
-    None for another question.
-    """
+    """Return the comparison in a question such as "Which branch sold more bicycles, north or south?"; else None."""
     match = _ASKS_ONE_OF_TWO.match(_POLITE_OPENING.sub("", last_question(" ".join(question.split()))))
     comparing_word = _COMPARING_WORD.search(match["rest"]) if match else None
     if match is None or comparing_word is None:

@@ -320,10 +320,7 @@ def plain(quote: str) -> str:
 
 
 def with_ellipses(quote: str, text: str) -> str:
-    """Return a quote of a text as running text, with an ellipsis where its sentence begins before it or continues.
-
-    Without one if the quote is not in the text.
-    """
+    """Return a quote as running text, with an ellipsis where its sentence in the text begins before it or continues."""
     start = text.find(quote)
     end = start + len(quote)
     spans = _overlapping_sentences(text, start, end) if start >= 0 else []

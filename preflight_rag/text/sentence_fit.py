@@ -178,10 +178,7 @@ class SentenceFit:
         return any(self.off_subject(item) for item in self._sentences_of_quote(n, quote))
 
     def is_heading(self, n: int, text: str) -> bool:
-        """Return whether a text in a passage is a heading or a page's head or foot, which states nothing by itself.
-
-        False for an unknown passage.
-        """
+        """Return whether a text is a heading of a passage or a page's head or foot; False for an unknown passage."""
         source = self._find_source(n)
         if source is None:
             return False

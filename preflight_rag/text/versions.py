@@ -40,10 +40,7 @@ MIN_TITLE_TERMS = 2
 
 
 def version_name(source: Source) -> str:
-    """Return the label that distinguishes a version: the year in its title, its number, its date, or its file's year.
-
-    "" if it has none.
-    """
+    """Return the label of a version: the year or number in its title, its date, or its file's year; "" without any."""
     title = source.title.replace("_", " ")
     match = _YEAR.search(title) or _VERSION.search(title) or _EDITION.search(title)
     return match[0] if match else dated(source)
@@ -120,10 +117,7 @@ def newest_first(sources: Sequence[Source]) -> list[Source]:
 
 
 def change(newer: str, older: str) -> tuple[str, str] | None:
-    """Return the figure in which two sentences differ, new and old, each with its unit: ("5 days", "3 days").
-
-    None if they differ in more than a figure, or not at all.
-    """
+    """Return the only figure in which two sentences differ, new and old: ("5 days", "3 days"); None if more differs."""
     new, old = _TOKEN.findall(newer), _TOKEN.findall(older)
     operations = SequenceMatcher(None, new, old, autojunk=False).get_opcodes()
     changes = [operation for operation in operations if operation[0] != "equal"]

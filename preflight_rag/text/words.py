@@ -123,7 +123,7 @@ def words_by_token(text: str) -> list[str]:
 
 
 def passage_terms(title: str, text: str) -> list[str]:
-    """Return the first `MOST_TERMS` terms of a passage's title and text; a text that begins with the title stays as it is."""
+    """Return the first `MOST_TERMS` terms of a passage's title and text; the title not twice."""
     return words_by_token(text if text.startswith(title) else f"{title} {text}")[:MOST_TERMS]
 
 
