@@ -656,26 +656,13 @@ class AnswerReader:
             why = why_unclaimed("other_words") if quotes and not exact else ""
             quotes = [(n, _extend_quote(question, quote, by_number[n])) for n, quote in quotes]
             quotes = quotes or rows_in_other_words(question, sources)
-            lead = _correct_lead(question, by_number, quotes, lead)
-            return evidence(*by_year(question, by_number, quotes, lead), why)
-        form = form_of(question)
-        why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
-        quotes = [(n, _extend_quote(question, quote, by_number[n])) for n, quote in nearest_quotes(ranked, read, fit)]
-        quotes, lead = of_versions(joined_quotes(quotes, by_number), fit, lead)
-        quotes = _add_following_text(question, quotes, all_sources) if quotes else quotes
-        if quotes and (items := siblings(quotes[0], question, all_sources)):
-            quotes = [*items, *quotes[1:]]
-        quotes = with_rows_for_legends(quotes, question, sources)
-        change = None
-        # That something is now otherwise is no other answer to why it was so.
-        if quotes and not asks_why(question):
-            n, first = quotes[0]
-            change = find_later_change(question, by_number[n], first, sources)
-        if change:
-            _, changing_sentence = change
-            quotes = [change, *((n, quote) for n, quote in quotes if changing_sentence not in quote)]
-            lead = VERSIONS if shares_word_with_question(question, changing_sentence) else lead
-        quotes = add_sentence_of_likeliest_answer(question, quotes, judgement.answer_worth_showing())
+        else:
+            form = form_of(question)
+            why = why_unclaimed(form) if form in ("explanation", "verdict") else judgement.why_unclaimed()
+            quotes = [(n, _extend_quote(question, text, by_number[n])) for n, text in nearest_quotes(ranked, read, fit)]
+            quotes, lead = of_versions(joined_quotes(quotes, by_number), fit, lead)
+            quotes, lead = _add_context_of_quotes(question, quotes, all_sources, sources, lead)
+            quotes = add_sentence_of_likeliest_answer(question, quotes, judgement.answer_worth_showing())
         lead = _correct_lead(question, by_number, quotes, lead)
         return evidence(*by_year(question, by_number, quotes, lead), why)
 
@@ -686,7 +673,7 @@ class AnswerReader:
 
         Empty if it names none, or if a sentence says more of a requested date or number. The sentences are left out if
         only lines are asked for, and go first if they are nearer to the question than the rows. A row must share two
-        words with the question if the `lead`, the line above the quotes, says that no document has a part of the question.
+        words with the question if the `lead`, the line above the quotes, says that no document has a part of it.
         """
         sources = [item.source for item in read]
         has_exact_strings = bool(exact_strings(question))
@@ -812,6 +799,36 @@ def _extend_quote(question: str, quote: str, source: Source) -> str:
     if with_list != quote:
         return with_list
     return extend_to_list_items(question, with_neighbour(question, quote, source), source)
+
+
+def _add_context_of_quotes(
+    question: str,
+    quotes: Sequence[tuple[int, str]],
+    all_sources: Sequence[Source],
+    sources: Sequence[Source],
+    lead: str,
+) -> tuple[list[tuple[int, str]], str]:
+    """Return quotes and the line above them, with what belongs to the first quote: text behind it, its list, a change.
+
+    A sentence of a later document that changes the first quote goes before it. The line then says that the documents
+    give different answers, if that sentence shares a word with the question. Changes and rows for legends are looked
+    for in `sources` alone, from which documents are left out if the question names another one.
+    """
+    quotes = _add_following_text(question, quotes, all_sources) if quotes else list(quotes)
+    if quotes and (items := siblings(quotes[0], question, all_sources)):
+        quotes = [*items, *quotes[1:]]
+    quotes = with_rows_for_legends(quotes, question, sources)
+    # That something is now otherwise is no other answer to why it was so.
+    if not quotes or asks_why(question):
+        return quotes, lead
+    n, first = quotes[0]
+    source = {source.n: source for source in all_sources}[n]
+    change = find_later_change(question, source, first, sources)
+    if change is None:
+        return quotes, lead
+    _, sentence = change
+    others = [(number, quote) for number, quote in quotes if sentence not in quote]
+    return [change, *others], VERSIONS if shares_word_with_question(question, sentence) else lead
 
 
 def _add_following_text(

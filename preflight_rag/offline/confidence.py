@@ -308,38 +308,42 @@ def type_features(question: str, answer: str) -> dict[str, float]:
     kind = asked_kind(question)
     figures = figures_of(answer)
     offers_options = bool(_OFFERS_OPTIONS.search(question))
-    capitals = sum(word[0].isupper() for word in answer.split() if word[0].isalpha())
+    is_part_of_question = bool(answer_terms) and answer_terms <= asked_terms
+    repeats_question = is_part_of_question or is_abbreviation or _repeats_limit(answer, question)
     return {
         "asks_date": float(kind == "date"),
         "asks_number": float(kind == "number"),
         "asks_person": float(bool(_ASKS_WHO.search(question))),
         "asks_place": float(bool(_ASKS_WHERE.search(question))),
-        "wrong_type": float(
-            (kind == "date" and not figures.dates)
-            or (kind == "number" and not (figures.amounts or figures.dates))
-            or (bool(_ASKS_WHO.search(question)) and (not capitals or bool(_VERB.search(answer))))
-            or _counts_another_thing(question, figures)
-            or is_other_figure(question, answer)
-            or is_no_time_of_day(question, answer)
-            or (bool(_ASKS_VERSION.search(question)) and bool(_LOWERCASE_WORDS.fullmatch(answer.strip())))
-            or (bool(_ASKS_AGE.search(question)) and bool(figures.dates) and not figures.amounts)
-            or (kind == "number" and _is_single_day(figures) and not _LIMIT_WORD.search(answer))
-        ),
+        "wrong_type": float(_is_of_wrong_type(question, answer, figures)),
         "right_type": float((kind == "date" and bool(figures.dates)) or (kind == "number" and bool(figures.amounts))),
         "lacks_unit": float(bool(_ASKS_FIGURE_WITH_UNIT.search(question)) and bool(re.fullmatch(r"[\d.,\s]+", answer))),
         "figure_unasked": float(kind == "name" and not re.search("[A-Za-z]{2}", answer)),
         "length": min(1.0, math.log1p(len(answer.split())) / 3),
         "repeats": len(answer_terms & asked_terms) / len(answer_terms) if answer_terms else 1.0,
         "not_offered": float(offers_options and not answer_terms & asked_terms),
-        "asked_already": float(
-            not offers_options
-            and (
-                (bool(answer_terms) and answer_terms <= asked_terms)
-                or is_abbreviation
-                or _repeats_limit(answer, question)
-            )
-        ),
+        "asked_already": float(not offers_options and repeats_question),
     }
+
+
+def _is_of_wrong_type(question: str, answer: str, figures: Figures) -> bool:
+    """Return whether an answer, with these figures, is surely of another type than the question asks for.
+
+    A person has a name with a capital letter and without a verb; a birthday is no age, and one day is no number.
+    """
+    kind = asked_kind(question)
+    has_capital = any(word[0].isupper() for word in answer.split() if word[0].isalpha())
+    return (
+        (kind == "date" and not figures.dates)
+        or (kind == "number" and not (figures.amounts or figures.dates))
+        or (kind == "number" and _is_single_day(figures) and not _LIMIT_WORD.search(answer))
+        or (_ASKS_WHO.search(question) is not None and (not has_capital or _VERB.search(answer) is not None))
+        or (_ASKS_VERSION.search(question) is not None and _LOWERCASE_WORDS.fullmatch(answer.strip()) is not None)
+        or (_ASKS_AGE.search(question) is not None and bool(figures.dates) and not figures.amounts)
+        or _counts_another_thing(question, figures)
+        or is_other_figure(question, answer)
+        or is_no_time_of_day(question, answer)
+    )
 
 
 _ASKS_VERSION = re.compile(
