@@ -205,7 +205,7 @@ def _periods(text: str) -> set[str]:
     groups = (("number", "unit"), ("before", "length"), ("place", "name"), ("figure", "short"))
     periods = set()
     for match in _PERIOD.finditer(text):
-        number, unit = next((match[number], match[unit]) for number, unit in groups if match[unit])
+        number, unit = next(((match[a], match[b]) for a, b in groups if match[b]), ("", ""))
         amounts = figures_of(number).amounts
         if amounts:
             periods.add(f"{amounts[0].value * _DAYS_OF_UNIT[unit.casefold()]:g}")
