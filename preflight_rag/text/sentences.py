@@ -69,6 +69,8 @@ _JAPANESE_QUOTE_CONTINUES = re.compile(
 """A quoted sentence in Japanese that continues after the quotation mark: 「…。」と書いてある。"""
 _FULLWIDTH_NUMBER_END = re.compile(r"[\d０-９]．$")
 """The full-width stop after a figure is a decimal point or part of a numbering: 図1．, ３．５."""
+_HANGING_SEPARATOR = re.compile(r"[^\s|]\s(?:\||[–—])$")
+"""A bar or a dash behind the last word of a line: "on 21st - 22nd April, 2022 |" goes on with the place."""
 _EAST_ASIAN_LINE_END = re.compile(rf"[{_EAST_ASIAN}、，；：]$")
 _EAST_ASIAN_NEW_LINE = re.compile(
     rf"\s*(?:第?[一二三四五六七八九十百\d]+[、章条節节項项]|[（(][一二三四五六七八九十\d]+[）)]|[①-⑳・])|\s*(?![{_EAST_ASIAN}「『（《])"
@@ -209,6 +211,8 @@ def _continues_block(text: str, block: Span, start: int, line: str, *, is_filled
         return False
     if _LABELLED_ENTRY.match(last) and _LABELLED_ENTRY.match(line):
         return False
+    if _HANGING_SEPARATOR.search(last):
+        return True
     if _END_PUNCTUATION.search(last):
         return _continues_after_abbreviation(last, line.lstrip())
     if is_filled or line.lstrip()[:1].islower() or _UNFINISHED_ENDING.search(last) or _splits_name(last, line.lstrip()):

@@ -99,6 +99,8 @@ def test_boundaries(text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "The summit will take place in the spring, on 21 April 2022 |\nBerlin, Germany.",
+        "It is held in the old wool hall beside the station –\nBring a coat.",
         "The patients who were given the drug in the first\nweek recovered sooner than the others.",
         "The patients came from the hospitals of Munich and\nHamburg in the north of Germany.",
         "The earlier work of this group, see Miller et al.\n2019, came to the same result.",

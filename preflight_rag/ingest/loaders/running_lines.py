@@ -33,8 +33,13 @@ LONGEST = 160
 """Maximum number of characters of a running line."""
 SHORTEST_TITLE = 12
 """Minimum number of letters by which a title that is cut off or wrapped is recognised."""
+LEAST_STAMP_NUMBERS = 6
+"""Minimum number of numbers in a printer's stamp; a name with a date, a time and a page has at most five."""
 LONGEST_NUMBER = 9
 """Characters at the end of a line that are searched for its page number."""
+_NUMBER = re.compile(r"\d+")
+_LONG_CODE = re.compile(r"\b(?=[A-Z]{0,20}\d)(?=\d{0,20}[A-Z])[A-Z0-9]{12,40}\b")
+"""Twelve or more capitals and digits in one word."""
 _OF_TOTAL = re.compile(r" ?(?:/|\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bz|\bav|\baf) ?\d{1,4}$")
 """The end of a page number with the number of all pages: "3/12", "3 of 12"."""
 _NUMBER_BEHIND = re.compile(r"(?<![^\s|·•])(?:(\d{1,4})|([ivxlc]{1,7}))$")
@@ -141,15 +146,26 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
             if key in running:
                 is_page_number = _PAGE_ALONE.fullmatch(_OF_TOTAL.sub("", key).strip(_AROUND))
                 has_words = any(map(str.isalpha, key)) and not is_page_number
-                is_first_naming = key not in seen_keys and has_words and letters not in seen_lines
+                is_new = key not in seen_keys and letters not in seen_lines
+                is_first_naming = is_new and has_words and not _is_printers_stamp(line)
                 if not is_first_naming:
                     drop.add(index)
             elif index in numbered and (not letters or counts[key] > 1 or _is_numbered_title(line, seen_lines)):
                 drop.add(index)
             seen_keys.add(key)
             seen_lines.add(letters)
+        # A figure at the foot of a page has its own number below the stamp, which is no line at the edge then.
+        drop.update(index for index, line in enumerate(page) if _is_printers_stamp(line) and _edge_key(line) in running)
         result.append([line for index, line in enumerate(page) if index not in drop])
     return result
+
+
+def _is_printers_stamp(line: str) -> bool:
+    """Return whether a line at the edge of most pages is a stamp of the printing, which names no document.
+
+    It has many numbers, "16:21 Aug 05, 2020 Jkt 250001 PO 00000 Frm 00001", or a long code: "on DSKJLSW7X2PROD".
+    """
+    return len(_NUMBER.findall(line)) >= LEAST_STAMP_NUMBERS or _LONG_CODE.search(line) is not None
 
 
 def _is_numbered_title(line: str, seen_lines: set[str]) -> bool:
