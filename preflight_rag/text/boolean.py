@@ -79,14 +79,14 @@ def expand(expression: str, alternatives: Callable[[str], Sequence[SearchTerm]])
         UsageError: As `parse`.
     """
 
-    def expanded(part: Expression) -> Expression:
+    def with_alternatives(part: Expression) -> Expression:
         """Return a part of the tree with the alternatives added."""
         if isinstance(part, Operation):
-            return Operation(part.operator, tuple(expanded(inner) for inner in part.parts))
+            return Operation(part.operator, tuple(with_alternatives(inner) for inner in part.parts))
         more = [] if part.tag else [term for term in alternatives(part.text) if not _are_same_term(term, part)]
         return Operation("OR", (part, *more)) if more else part
 
-    return written(expanded(parse(expression)))
+    return written(with_alternatives(parse(expression)))
 
 
 def quoted_phrases(expression: str) -> list[str]:
@@ -96,15 +96,15 @@ def quoted_phrases(expression: str) -> list[str]:
         UsageError: As `parse`.
     """
 
-    def phrases(part: Expression) -> Iterator[str]:
+    def find_phrases(part: Expression) -> Iterator[str]:
         """Yield the phrases in a part of the tree."""
         if isinstance(part, Operation):
             for inner in part.parts:
-                yield from phrases(inner)
+                yield from find_phrases(inner)
         elif part.phrase:
             yield part.text
 
-    return list(phrases(parse(expression)))
+    return list(find_phrases(parse(expression)))
 
 
 def _are_same_term(a: SearchTerm, b: SearchTerm) -> bool:

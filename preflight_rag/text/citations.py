@@ -48,7 +48,7 @@ def without_marks(text: str) -> str:
 def separate_marks(text: str) -> str:
     """Return a text with `[1, 4]` and `[2-4]` written as `[1][4]` and `[2][3][4]`."""
 
-    def spread(match: re.Match[str]) -> str:
+    def with_single_numbers(match: re.Match[str]) -> str:
         """Return a matched mark with one pair of brackets for each number."""
         numbers: list[int] = []
         for part in re.split(r"[,;]", match[1]):
@@ -56,7 +56,7 @@ def separate_marks(text: str) -> str:
             numbers += range(ends[0], ends[-1] + 1) if 0 <= ends[-1] - ends[0] < MOST_IN_RANGE else ends
         return "".join(f"[{number}]" for number in numbers)
 
-    return JOINT_MARK.sub(spread, text)
+    return JOINT_MARK.sub(with_single_numbers, text)
 
 
 @dataclass(frozen=True)

@@ -170,7 +170,7 @@ def find_date(text: str, *, title: str = "", url: str = "") -> FoundDate | None:
         or _date_in_name(title, url)
         or _find_date_alone(head[:OPENING_CHARS])
         or _find_first("dateline", _DATELINE, head)
-        or _later(
+        or _later_of_two(
             _date_of_version(head[:OPENING_CHARS], title)
             or _find_latest("adopted", _ADOPTED, head[:OPENING_CHARS])
             or _date_of_validity(head[:VALIDITY_CHARS]),
@@ -195,10 +195,10 @@ def _date_of_receipt(opening: str) -> FoundDate | None:
         stated = _parse_plausible(match["date"])
         if stated and not _WORD_OF_OTHER_DATE.fullmatch(match["before"] or ""):
             found.append(FoundDate.of_match(stated, "published", match))
-    return _unanimous(found)
+    return _date_if_unanimous(found)
 
 
-def _unanimous(found: Sequence[FoundDate]) -> FoundDate | None:
+def _date_if_unanimous(found: Sequence[FoundDate]) -> FoundDate | None:
     """Return the first of several dates if all are the same day; None if they differ, or there is none."""
     return found[0] if len({item.date for item in found}) == 1 else None
 
@@ -231,7 +231,7 @@ def _date_of_version(opening: str, title: str) -> FoundDate | None:
         is_own = match["number"] in own_versions if own_versions else _is_whole_line(opening, match)
         if is_own and not _is_of_replaced_version(opening, match) and (stated := _parse_plausible(match["date"])):
             found.append(FoundDate.of_match(stated, "version", match))
-    return _unanimous(found)
+    return _date_if_unanimous(found)
 
 
 def _date_of_validity(opening: str) -> FoundDate | None:
@@ -250,10 +250,10 @@ def _date_of_validity(opening: str) -> FoundDate | None:
             is_own = is_named and not any(map(str.isalpha, behind))
         if is_own and not _is_of_replaced_version(opening, match) and (stated := _parse_plausible(match["date"])):
             found.append(FoundDate.of_match(stated, "valid", match))
-    return _unanimous(found)
+    return _date_if_unanimous(found)
 
 
-def _later(stated: FoundDate | None, updated: FoundDate | None) -> FoundDate | None:
+def _later_of_two(stated: FoundDate | None, updated: FoundDate | None) -> FoundDate | None:
     """Return the later of the date that a document states and that of its update; None without the first one."""
     return max(stated, updated, key=lambda found: found.date) if stated and updated else stated
 
@@ -304,7 +304,7 @@ def _find_latest(where: str, pattern: re.Pattern[str], *texts: str) -> FoundDate
 
 def _find_unanimous(where: str, pattern: re.Pattern[str], *texts: str) -> FoundDate | None:
     """Return the date that a pattern finds in texts; None without any, or if two differ."""
-    return _unanimous(list(_find_all(where, pattern, texts)))
+    return _date_if_unanimous(list(_find_all(where, pattern, texts)))
 
 
 def _find_date_alone(opening: str) -> FoundDate | None:

@@ -121,7 +121,7 @@ def exact_pattern(text: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=1024)
-def alike_pattern(text: str) -> re.Pattern[str]:
+def any_spelling_pattern(text: str) -> re.Pattern[str]:
     """Return a pattern that matches a string in any spelling, GX-2290, GX2290, gx 2290, also before a hyphen."""
     if "@" in text or "/" in text or text.startswith(_CLAUSE_SIGN) or _VERSION.fullmatch(text):
         return exact_pattern(text)
@@ -131,7 +131,7 @@ def alike_pattern(text: str) -> re.Pattern[str]:
 
 def holds(text: str, exact: str) -> bool:
     """Return whether a text contains an exact string in any spelling."""
-    return alike_pattern(exact).search(text) is not None
+    return any_spelling_pattern(exact).search(text) is not None
 
 
 def count_held(text: str, strings: Iterable[str]) -> float:

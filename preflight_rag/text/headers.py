@@ -77,10 +77,12 @@ def rows_where(first: str, second: str, *, above: bool, shown: int, found: int) 
         shown: How many rows are shown.
         found: How many were found.
     """
-    return f"Rows found in which “{first}” is {'above' if above else 'below'} “{second}”{_count(shown, found)}:"
+    return (
+        f"Rows found in which “{first}” is {'above' if above else 'below'} “{second}”{_remark_on_number(shown, found)}:"
+    )
 
 
-def _count(shown: int, found: int) -> str:
+def _remark_on_number(shown: int, found: int) -> str:
     """Return the remark that only some of the found rows are shown; "" if all are."""
     return f" (the first {shown} of {found})" if shown < found else ""
 
@@ -92,7 +94,7 @@ def no_rows_where(first: str, second: str, *, above: bool) -> str:
 
 def rows_with_figure(column: str, bound: str, *, shown: int, found: int) -> str:
     """Return the line above rows whose figure in a column is within a bound, given in the question's words."""
-    return f"Rows found by “{column}”, {bound}{_count(shown, found)}:"
+    return f"Rows found by “{column}”, {bound}{_remark_on_number(shown, found)}:"
 
 
 def no_rows_with_figure(column: str, bound: str) -> str:
@@ -107,12 +109,12 @@ def rows_by(column: str, *, most: bool) -> str:
 
 def rows_without(column: str, *, shown: int, found: int) -> str:
     """Return the line above rows of a table that have nothing in a column, of which some may not be shown."""
-    return f"Rows found without “{column}”{_count(shown, found)}:"
+    return f"Rows found without “{column}”{_remark_on_number(shown, found)}:"
 
 
 def rows_not_listing(what: str, column: str, *, shown: int, found: int) -> str:
     """Return the line above rows of a table whose cell in a column does not list something; some may not be shown."""
-    return f"Rows found that do not list “{what}” under “{column}”{_count(shown, found)}:"
+    return f"Rows found that do not list “{what}” under “{column}”{_remark_on_number(shown, found)}:"
 
 
 def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) -> str:
@@ -123,7 +125,7 @@ def rows_marked(columns: Sequence[tuple[str, bool]], *, shown: int, found: int) 
         shown: How many rows are shown.
         found: How many were found.
     """
-    return f"Rows found in which {_yes_or_no(columns)}{_count(shown, found)}:"
+    return f"Rows found in which {_yes_or_no(columns)}{_remark_on_number(shown, found)}:"
 
 
 def no_rows_marked(columns: Sequence[tuple[str, bool]]) -> str:

@@ -266,7 +266,7 @@ def _qualifiers(text: str, noun: str) -> frozenset[str]:
         if noun not in words_by_token(token.group()):
             continue
         for position in range(index - 1, max(-1, index - 1 - _MAX_WORDS_BEFORE), -1):
-            if not _joins(text, tokens[position], tokens[position + 1]):
+            if not _belongs_to_next_noun(text, tokens[position], tokens[position + 1]):
                 break
             qualifiers.append(tokens[position].group())
         following = tokens[index + 1 : index + 2 + _MAX_WORDS_BEHIND]
@@ -283,6 +283,6 @@ def _is_content(word: str) -> bool:
     return word.casefold() not in STOP_WORDS | _WORDS_ASKING and not word.isdigit()
 
 
-def _joins(text: str, word: re.Match[str], after: re.Match[str]) -> bool:
+def _belongs_to_next_noun(text: str, word: re.Match[str], after: re.Match[str]) -> bool:
     """Return whether a word belongs to the noun phrase of the word after it: a content word without punctuation."""
     return _is_content(word.group()) and not text[word.end() : after.start()].strip()

@@ -233,7 +233,7 @@ def quote_around(text: str, start: int, end: int) -> Span:
     marks = _LEADING_MARKS.match(text, first, last)
     if marks and marks.end() <= start:
         first = marks.end()
-    return _around(text, min(first, start), max(last, end), start, end)
+    return _cut_around(text, min(first, start), max(last, end), start, end)
 
 
 def _overlapping_sentences(text: str, start: int, end: int) -> list[Span]:
@@ -266,7 +266,7 @@ def trim_quote(text: str, start: int, end: int, wanted: Collection[str]) -> Span
             best_span, most_covered = (left, right), len(covered)
     if not most_covered:
         return start, _word_end(text, start, start + _MAX_QUOTE_CHARS)
-    return _around(text, start, end, *best_span)
+    return _cut_around(text, start, end, *best_span)
 
 
 def is_title(text: str, title: str) -> bool:
@@ -275,7 +275,7 @@ def is_title(text: str, title: str) -> bool:
     return bool(title) and text[-1:] not in ".!?。！？．" and text in title
 
 
-def _around(text: str, first: int, last: int, start: int, end: int) -> Span:
+def _cut_around(text: str, first: int, last: int, start: int, end: int) -> Span:
     """Return the span from `first` to `last`, cut between words to the length of a quote around its part.
 
     The part, from `start` to `end`, always stays whole.

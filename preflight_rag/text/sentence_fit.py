@@ -175,7 +175,7 @@ class SentenceFit:
 
     def other_subject(self, n: int, quote: str) -> bool:
         """Return whether a quote of a passage is about another subject."""
-        return any(self.off_subject(item) for item in self._sentences_of_quote(n, quote))
+        return any(self.is_off_subject(item) for item in self._sentences_of_quote(n, quote))
 
     def is_heading(self, n: int, text: str) -> bool:
         """Return whether a text is a heading of a passage or a page's head or foot; False for an unknown passage."""
@@ -234,7 +234,7 @@ class SentenceFit:
                 fitting.append(item)
         return fitting
 
-    def off_subject(self, item: PlacedSentence) -> bool:
+    def is_off_subject(self, item: PlacedSentence) -> bool:
         """Return whether a sentence is about another subject: a nearly equal one has more of the question's words.
 
         Under two headings of one document, one shared word of the question is enough: "It is open from six" below
@@ -275,7 +275,7 @@ class SentenceFit:
 
     def _misses_subject(self, item: PlacedSentence) -> bool:
         """Return whether a sentence is about another subject, says the opposite, or is about a former holder."""
-        return self.off_subject(item) or self._says_opposite(item) or self._is_about_former_holder(item)
+        return self.is_off_subject(item) or self._says_opposite(item) or self._is_about_former_holder(item)
 
     def _is_about_former_holder(self, item: PlacedSentence) -> bool:
         """Return whether a sentence is about a former holder of an office, and the question about the present one.
@@ -325,7 +325,7 @@ class SentenceFit:
             if _are_parallel(item, other, self._terms)
             and other.terms != item.terms
             and supersedes(other.source, item.source)
-            and not self.off_subject(other)
+            and not self.is_off_subject(other)
             and not self.is_heading(other.source.n, other.text)
         ]
 

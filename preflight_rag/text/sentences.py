@@ -83,31 +83,31 @@ as wide as two letters."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
-def _listed(entries: str) -> frozenset[str]:
+def _split_list(entries: str) -> frozenset[str]:
     """Return the entries of a list separated by spaces."""
     return frozenset(entries.split())
 
 
-_ABBREVIATIONS_BEFORE_ANYTHING = _listed(
+_ABBREVIATIONS_BEFORE_ANYTHING = _split_list(
     "approx ca cf dr drs prof mr mrs ms mx st mt gen col capt lt sgt gov sen rep rev hon fig figs tab eq eqs i.e "
     "e.g viz vs v suppl refs ed eds dept univ resp subsp var nat int assoc attn messrs"
 )
-_ABBREVIATIONS_BEFORE_NUMBERS = _listed(
+_ABBREVIATIONS_BEFORE_NUMBERS = _split_list(
     "no nos nr p pp vol vols ch chap sec sect art para ref fig figs tab eq eqs suppl app appx ex ver cat jan feb "
     "mar apr jun jul aug sep sept oct nov dec est approx apt ste"
 )
-_ABBREVIATIONS_BEFORE_LOWER = _listed(
+_ABBREVIATIONS_BEFORE_LOWER = _split_list(
     "al etc inc ltd co corp llc plc jr sr hr hrs min sec wk wks yr yrs mo mos wt ht a.m p.m am pm b.i.d t.i.d q.d "
     "i.v i.m s.c p.o sp spp nov incl excl max avg temp conc dil ph.d m.d u.s u.k u.n e.u"
 )
-_ABBREVIATIONS_BEFORE_NAMES = _listed("u.s u.k u.n e.u incl excl")
-_NOUNS_BEFORE_LETTER = _listed(
+_ABBREVIATIONS_BEFORE_NAMES = _split_list("u.s u.k u.n e.u incl excl")
+_NOUNS_BEFORE_LETTER = _split_list(
     "annex appendix arm article block box building case category class cohort column division exhibit factor figure "
     "form grade group hepatitis influenza item level model option panel part phase plan protein room route schedule "
     "section series sheet site stage step table team tier type unit vitamin zone"
 )
 """Nouns that take a single letter as a number: "Plan B." ends a sentence, "Richard A." does not."""
-_SENTENCE_STARTERS = _listed(
+_SENTENCE_STARTERS = _split_list(
     "a after all although an and as at before but by during each for from he her here his how however i if in it "
     "its my no not of on one our she since so some such that the their then there these they this those to we "
     "what when where which while who why with you your"
@@ -280,14 +280,14 @@ def _propose_bounds(line: str) -> list[int]:
     if not line.isascii():
         bounds |= {match.end() for match in _EAST_ASIAN_END.finditer(line)}
     position = 0
-    for piece in _segment(line):
+    for piece in _segment_windows(line):
         position += len(piece)
         citation = _CITATION_MARKS.match(line, position) if piece.strip() else None
         bounds.add(citation.end() if citation and _opens_sentence(line, citation.end()) else position)
     return sorted(bound for bound in bounds if 0 < bound < len(line))
 
 
-def _segment(line: str) -> Iterator[str]:
+def _segment_windows(line: str) -> Iterator[str]:
     """Yield sentencex's segments of a line, window by window: for quotation marks it takes quadratic time."""
     start = 0
     while start < len(line):

@@ -24,7 +24,7 @@ def lost(message: str, rewritten: str) -> list[str]:
     tokens = [token for token in _TOKEN.findall(message) if _NUMBER_OR_CODE.search(token)]
     codes = [token for token in tokens if not is_in_capitals or any(map(str.isdigit, token))]
     missing = [token for token in dict.fromkeys(codes) if _compared_form(token) not in rewritten_words]
-    return missing + (["a negation"] if negated(message) and not negated(rewritten) else [])
+    return missing + (["a negation"] if has_negation(message) and not has_negation(rewritten) else [])
 
 
 def strays(message: str, rewritten: str) -> bool:
@@ -34,7 +34,7 @@ def strays(message: str, rewritten: str) -> bool:
     return 2 * sum(survived) < len(terms)
 
 
-def negated(text: str) -> bool:
+def has_negation(text: str) -> bool:
     """Return whether a text contains a negation, also one without its apostrophe."""
     return TYPED_NEGATION.search(text) is not None
 

@@ -280,7 +280,7 @@ class _RowWriter:
 
     def add_single_cell(self, row: Sequence[str], row_below: Sequence[str]) -> None:
         """Add a row with a single text: the heading of the rows below it, or a note, which is written alone."""
-        text = next((cell for cell in row if cell), "")
+        text = next(filter(None, row), "")
         has_cells_below = len({cell for cell in row_below if cell}) > 1
         if row[0] and len(text) <= LONGEST_NOTE and has_cells_below:
             self._end_section()

@@ -214,7 +214,7 @@ def years(text: str) -> set[int]:
 def values(sentence: str, kind: Kind, question: str) -> list[TextValue]:
     """Return the values of a type in a sentence, the nearest to the question's words first.
 
-    For a verdict, this is one: "no" if either the sentence or the question denies something, else "yes".
+    For a verdict, this is one: "no" if only one of sentence and question denies something, else "yes".
     """
     if kind == "verdict":
         is_denied = bool(DENIAL.search(sentence)) != bool(DENIAL.search(question))
