@@ -268,7 +268,7 @@ class JudgedAnswers:
         topic_score = similarity + covered + (self._relevance - missing) / 2
         return similarity >= LEAST_SIMILARITY or topic_score >= LEAST_TOPIC_SCORE
 
-    def is_evidence(self) -> bool:
+    def has_evidence(self) -> bool:
         """Return whether one of the answers is likely enough for its passage to be shown as evidence."""
         bounds = [self._model.bounds(features) for features in self._features]
         if any(least >= self._model.evidence for least, _ in bounds):
@@ -650,7 +650,7 @@ class AnswerReader:
         ranked = self.compared(question, read, fit)
         is_on_topic = judgement.is_on_topic(ranked) or _has_sentence_with_all_names(question, ranked)
         is_named = fit.names_document and _has_sentence_with_half_the_names(fit.asked, ranked)
-        if not is_named and not (is_on_topic and judgement.is_evidence()):
+        if not is_named and not (is_on_topic and judgement.has_evidence()):
             exact = find_sentences_with_exact_strings(question, sources)
             quotes = exact or self._find_paraphrases(question, sources, ranked, fit)
             why = why_unclaimed("other_words") if quotes and not exact else ""

@@ -174,7 +174,7 @@ def asked_of(question: str, terms: Collection[str], counted: Collection[str] = (
 
 
 def may_be_claimed(asked: QuestionWording, cell: CellNames) -> bool:
-    """Return whether a cell may be claimed: what labels it has all of the question's words, and few others."""
+    """Return whether a cell may be claimed: its labels, caption and title have the question's words, and few others."""
     row_terms, column_terms = cell.labels
     return (
         _are_words_near_cell(asked, cell)

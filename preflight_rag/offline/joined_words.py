@@ -10,14 +10,14 @@ from preflight_rag.state.reading import Source
 from preflight_rag.text.words import STOP_WORDS, words
 
 LEAST_LETTERS = 3
-"""Letters of each of the two words; a guess. Of shorter ones, "in to" and "into" are different words."""
+"""Minimum length of each of the two words; a guess. Of shorter ones, "in to" and "into" are different words."""
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def with_joined_words(question: str, sources: Sequence[Source]) -> str:
-    """Return the question with two adjacent words as one, where the passages only have that one word.
+    """Return a question with two adjacent words joined, if the passages or their titles have only the joined word.
 
-    Titles are passages' words, too. The question is returned unchanged where the two words also stand side by side.
+    Words that also stand side by side in a passage are left as they are.
 
     Args:
         question: The question.
@@ -27,22 +27,19 @@ def with_joined_words(question: str, sources: Sequence[Source]) -> str:
     known: dict[str, list[str]] = {}
     for word in dict.fromkeys(word for text in texts for word in _WORD.findall(text)):
         known.setdefault(_stem(word), []).append(word)
-    spelled = question
+    result = question
     for first, second in pairwise(_WORD.findall(question)):
         pair = f"{first} {second}"
-        is_content = min(len(first), len(second)) >= LEAST_LETTERS and not STOP_WORDS & {
-            first.casefold(),
-            second.casefold(),
-        }
-        if not is_content or pair not in spelled or any(pair.casefold() in text for text in texts):
+        is_short = min(len(first), len(second)) < LEAST_LETTERS
+        has_stop_word = not STOP_WORDS.isdisjoint(pair.casefold().split())
+        if is_short or has_stop_word or pair not in result or any(pair.casefold() in text for text in texts):
             continue
-        joined = _known_form(first.casefold(), second.casefold(), known)
-        if joined:
-            spelled = spelled.replace(pair, joined, 1)
-    return spelled
+        if joined := _find_joined_form(first.casefold(), second.casefold(), known):
+            result = result.replace(pair, joined, 1)
+    return result
 
 
-def _known_form(first: str, second: str, known: Mapping[str, Sequence[str]]) -> str:
+def _find_joined_form(first: str, second: str, known: Mapping[str, Sequence[str]]) -> str:
     """Return the passages' word that joins two words, the first one also without "-ing"; "" if they have none.
 
     Args:
@@ -59,5 +56,5 @@ def _known_form(first: str, second: str, known: Mapping[str, Sequence[str]]) -> 
 
 
 def _stem(word: str) -> str:
-    """Return a word's index term."""
+    """Return a word's index term; the word itself if it has none."""
     return next(iter(words(word)), word)

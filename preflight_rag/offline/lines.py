@@ -426,7 +426,7 @@ def _iterate_lines(text: str) -> Iterator[str]:
 
 
 def _keep_best(scored: Sequence[tuple[float, _PassageLine]]) -> list[tuple[int, str]]:
-    """Return `(passage, line)` of the lines with the highest score, each text once; [] if that score is 0."""
+    """Return `(passage, line)` of the first `MAX_LINES` lines with the highest score, each text once; [] if it is 0."""
     highest = max((score for score, _ in scored), default=0.0)
     if highest <= 0:
         return []

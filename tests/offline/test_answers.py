@@ -148,7 +148,7 @@ def test_sentences_are_read_for_their_answers_only_where_that_may_decide(embedde
     supporting.stated.clear()
     lazy = answers.judgement(QUESTION, read, terms, several=several)
     assert [(item.confidence, item.group.text) for item in lazy.claims()] == sorted(sure, key=lambda item: -item[0])
-    assert lazy.is_evidence() == (max(judged)[0] >= model.evidence)
+    assert lazy.has_evidence() == (max(judged)[0] >= model.evidence)
 
 
 async def test_of_answers_that_are_far_from_a_claim_no_sentence_is_read(embedder):
