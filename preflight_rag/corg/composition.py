@@ -341,13 +341,13 @@ def _completed_reply(items: Sequence[ComposedAnswer], groups: Groups) -> str:
 
 def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     """Return a paragraph for each uncontradicted answer, and the paragraphs of each set that contradict each other."""
-    sides = _contradicting_sets(items, groups, least=2)
+    sets = _contradicting_sets(items, groups, least=2)
     shown_ids: set[int] = set()
     paragraphs = []
     for item in items:
         if id(item) in shown_ids:
             continue
-        contradicting = _set_of(item, sides)
+        contradicting = _set_of(item, sets)
         shown_ids |= {id(other) for other in contradicting}
         if len(contradicting) == 1:
             paragraphs.append(_line_of_answer(item, groups))
@@ -356,11 +356,11 @@ def _paragraphs(items: Sequence[ComposedAnswer], groups: Groups) -> list[str]:
     return paragraphs
 
 
-def _set_of(item: ComposedAnswer, sides: Sequence[list[ComposedAnswer]]) -> list[ComposedAnswer]:
+def _set_of(item: ComposedAnswer, sets: Sequence[list[ComposedAnswer]]) -> list[ComposedAnswer]:
     """Return the set of contradicting answers that contains an answer; without one, the answer alone."""
-    for side in sides:
-        if any(other is item for other in side):
-            return side
+    for answers in sets:
+        if any(other is item for other in answers):
+            return answers
     return [item]
 
 

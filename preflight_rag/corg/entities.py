@@ -128,6 +128,7 @@ def heading_of(text: str) -> str:
     "Mercury The planet Mercury is …" has lost its line breaks; its heading ends where its first word is repeated.
     """
     tokens = list(re.finditer(r"\S+", text[:_OPENING_CHARACTERS]))
+    # The first word is looked for among the next twelve.
     for i, token in enumerate(tokens[1:13], 1):
         after = tokens[i + 1].group() if i + 1 < len(tokens) else ""
         if token.group().strip(",") == tokens[0].group().strip(",") and len(token.group()) > 2:

@@ -182,7 +182,7 @@ def rows_with_such_figures(question: str, sources: Sequence[Source], lead: str) 
     if not candidates:
         return None
     # A table that names the group goes before others, then the longest one.
-    rows, columns = max(candidates, key=lambda table: (_names_group(bound.group, table[0]), len(table[0])))
+    rows, columns = max(candidates, key=lambda candidate: (_names_group(bound.group, candidate[0]), len(candidate[0])))
     comma = has_decimal_comma(cell.text for line in rows for cell in line.row.cells)
     if len(columns) > 1 or comma is None:
         return rows_as_evidence(rows, lead)
@@ -190,9 +190,10 @@ def rows_with_such_figures(question: str, sources: Sequence[Source], lead: str) 
     fitting = []
     for line in rows:
         cell = _cell(column, line)
-        figure = bare_figure(cell.text, decimal_comma=comma) if cell else None
-        if figure is not None and bound.includes(figure[0]):
-            fitting.append(line)
+        if cell and (figure := bare_figure(cell.text, decimal_comma=comma)):
+            amount, _ = figure
+            if bound.includes(amount):
+                fitting.append(line)
     if not fitting:
         return rows_as_evidence(rows, no_rows_with_figure(column, bound.text))
     shown = min(len(fitting), MOST_ROWS)

@@ -176,15 +176,20 @@ def test_titles_in_capitals_of_chapters_of_three_pages_go() -> None:
 
 def test_a_printers_stamp_goes_from_the_first_page_and_above_a_figures_number() -> None:
     stamp = "VerDate Sep<11>2014 16:21 Aug 05, 2020 Jkt 250001 PO 00000 Frm 0000{n} Fmt 4702 Sfmt 4702 06AUP1"
-    pages = [[*BODY, f"{n} more", stamp.format(n=n), "jbell on DSKJLSW7X2PROD with RULES"] for n in range(6)]
-    with_figure = [*BODY, stamp.format(n=7), "EP06AU20.013", "EP06AU20.014"]
+    bodies = [[f"{word} oiled it", f"{word} cleaned it", f"{word} left"] for word in ("Ada", "Bo", "Cy", "Di", "Eve")]
+    code = "jbell on DSKJLSW7X2PROD with RULES"
+    pages = [[*body, stamp.format(n=n), code] for n, body in enumerate(bodies)]
+    with_figure = ["Flo oiled it", stamp.format(n=7), "EP06AU20.013", "EP06AU20.014"]
     cleaned = without_running_lines([*pages, with_figure])
-    assert cleaned[0] == [*BODY, "0 more"]
-    assert cleaned[-1] == [*BODY, "EP06AU20.013", "EP06AU20.014"]
+    assert cleaned[:5] == bodies
+    assert cleaned[5] == ["Flo oiled it", "EP06AU20.013", "EP06AU20.014"]
 
 
 def test_a_name_with_a_date_and_a_page_stays_once() -> None:
-    pages = [[*BODY, f"{n} more", f"Rules 2024-05-31, page {n} of 6"] for n in range(1, 7)]
+    names = ("Ada", "Bo", "Cy", "Di", "Eve")
+    pages = [
+        [f"{word} oiled it", f"{word} left", f"Rules 2024-05-31, page {n} of 5"] for n, word in enumerate(names, 1)
+    ]
     cleaned = without_running_lines(pages)
-    assert cleaned[0][-1] == "Rules 2024-05-31, page 1 of 6"
-    assert cleaned[1][-1] == "2 more"
+    assert cleaned[0] == ["Ada oiled it", "Ada left", "Rules 2024-05-31, page 1 of 5"]
+    assert cleaned[1] == ["Bo oiled it", "Bo left"]
