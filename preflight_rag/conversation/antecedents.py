@@ -310,18 +310,14 @@ def _without_time_at_end(stem: str) -> str:
     return stem
 
 
-def replace_it_with_organisation(message: str, question: str) -> str | None:
+def replace_it_with_organisation(message: str, last_question: str) -> str | None:
     """Return a message with the organisation whose act the question before asks about in place of "it".
 
     Whoever asked a fund for money is the one that got some: "How much did it get?" after "How much did the choir ask
     the Arts Fund for?" means the choir, and from the fund. The result is "" where the organisation or the one it asked
     may be meant, and None if the question is about no such act or the message about no act of "it".
-
-    Args:
-        message: The message with the pronoun.
-        question: The question before it.
     """
-    organisation_acts, it_acts = _ORGANISATION_ACTS.search(question), _IT_ACTS.search(message)
+    organisation_acts, it_acts = _ORGANISATION_ACTS.search(last_question), _IT_ACTS.search(message)
     if organisation_acts is None or it_acts is None:
         return None
     verb, other_party = it_acts["verb"].casefold(), organisation_acts["whom"]
@@ -413,11 +409,6 @@ def sole_thing_in(question: str, names: list[str], people: list[str]) -> str:
     In "What did Ingrid Falk find wrong with the figurehead?" the thing is the figurehead, and in "How much will the
     treatment cost?" it is the treatment. A person who acts is no thing; a firm may be one, so that a question with a
     firm and a thing is unclear.
-
-    Args:
-        question: The question.
-        names: The names in it.
-        people: Those of the names that are people.
     """
     stem = without_final_particle(_without_time_at_end(question.rstrip(" ?.!")))
     for match in _DEFINITE_DETERMINER.finditer(stem):
@@ -443,9 +434,7 @@ def sole_thing_in(question: str, names: list[str], people: list[str]) -> str:
 def _without_final_verb(subject: str, *, has_be: bool) -> str:
     """Return a subject without the verb behind it: "the treatment" of "the treatment cost"; "" if too little is left.
 
-    Args:
-        subject: The text from the subject's article to the end of the question.
-        has_be: Whether a form of "be" stands before it, so that only a participle is a verb: "was the boat sold".
+    Behind a form of "be" (`has_be`) only a participle is taken for a verb: "was the boat sold".
     """
     tokens = subject.split()
     if has_be:
@@ -456,21 +445,14 @@ def _without_final_verb(subject: str, *, has_be: bool) -> str:
     return " ".join(tokens[:-1]) if len(tokens) > 2 else ""
 
 
-def _names_another_candidate(before: str, thing: str, names: list[str], people: list[str]) -> bool:
-    """Return whether a question names something else that "it" may mean beside a thing: a firm or another thing.
-
-    Args:
-        before: The question up to the thing.
-        thing: The thing.
-        names: The names in the question.
-        people: Those of the names that are people.
-    """
+def _names_another_candidate(text_before: str, thing: str, names: list[str], people: list[str]) -> bool:
+    """Return whether a question names something else that "it" may mean beside a thing: a firm or another thing."""
     if any(name not in thing and name not in people for name in names):
         return True
-    for match in _ANY_DETERMINER.finditer(f"{before} "):
-        phrase = before[match.start() :]
+    for match in _ANY_DETERMINER.finditer(f"{text_before} "):
+        phrase = text_before[match.start() :]
         words_behind_determiner = phrase.split()[1:4]
-        is_role = ROLE_PHRASE.match(phrase) is not None or _SUBJECT_OF_CLAUSE.search(before) is not None
+        is_role = ROLE_PHRASE.match(phrase) is not None or _SUBJECT_OF_CLAUSE.search(text_before) is not None
         is_plural = any(_PLURAL_NOUN.fullmatch(word) for word in words_behind_determiner)
         is_person = any(name in phrase for name in people)
         if not (is_role or is_plural or is_person):
@@ -494,18 +476,13 @@ def asks_which_one(question: str) -> bool:
     return _WHICH_ONE.match(question) is not None
 
 
-def sole_subject_in(question: str, things: Sequence[str], message: str) -> str:
+def sole_subject_in(question: str, non_person_names: Sequence[str], message: str) -> str:
     """Return the name or single word that is the subject of a question, and that "it" can mean; "" if there is none.
 
     In "Does chrony work on Windows?" it is chrony, and in "Which Debian release was Hamm?" it is Hamm.
-
-    Args:
-        question: The question.
-        things: The names in it that are no people.
-        message: The message with "it".
     """
     stem = question.rstrip(" ?.!")
-    if (asks_kind := _ASKS_WHICH_KIND.fullmatch(stem)) and asks_kind["subject"] in things:
+    if (asks_kind := _ASKS_WHICH_KIND.fullmatch(stem)) and asks_kind["subject"] in non_person_names:
         return asks_kind["subject"]
     main_clause = _CLAUSE_ABOUT_OWN_SUBJECT.split(stem, maxsplit=1)[0]
     match = _ASKS_WHAT_WORD_IS.fullmatch(main_clause)
@@ -520,26 +497,22 @@ def asks_about_event_or_amount(message: str) -> bool:
     return _ASKS_ABOUT_EVENT_OR_AMOUNT.search(message) is not None
 
 
-def thing_meant_by_it(subject: str, message: str) -> str:
+def thing_meant_by_it(last_subject: str, message: str) -> str:
     """Return what "it" means after a question about a subject: the subject, or what the subject belongs to.
 
     After "What is the condition of the figurehead?" nobody asks why the condition cracked, but the figurehead; "why
     did it change?" means the condition.
-
-    Args:
-        subject: The subject of the question before, such as "the condition of the figurehead".
-        message: The message with the pronoun.
     """
-    match = _NOUN_OF_OWNER.fullmatch(subject) or _OWNERS_NOUN.fullmatch(subject)
+    match = _NOUN_OF_OWNER.fullmatch(last_subject) or _OWNERS_NOUN.fullmatch(last_subject)
     if match is None:
-        return subject
+        return last_subject
     owner = match["owner"]
     owner_is_thing = re.match(r"(?:the|our|your|my) ", owner, re.I) and not _is_people_or_plural(owner)
     for nouns, suiting_words in _WORDS_THAT_SUIT_NOUNS:
         if nouns.fullmatch(match["noun"]):
             if not owner_is_thing or suiting_words.search(message):
-                return subject
+                return last_subject
             # A "condition" or "history" is asked about for its owner's sake; a price or date may be meant itself.
             is_condition = nouns.fullmatch("condition") is not None
-            return owner if is_condition or _ASKS_ABOUT_OBJECT.search(message) else subject
-    return subject
+            return owner if is_condition or _ASKS_ABOUT_OBJECT.search(message) else last_subject
+    return last_subject

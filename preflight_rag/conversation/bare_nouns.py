@@ -78,33 +78,27 @@ def body_that_decided(question: str) -> str:
     return match["body"] if match else ""
 
 
-def add_owner_of_noun(message: str, noun: re.Match[str], thing: str, question: str) -> str:
+def add_owner_of_noun(message: str, bare_noun: re.Match[str], thing: str, last_question: str) -> str:
     """Return a message with the thing that its bare noun belongs to: "How much did the repair of the boiler cost?".
 
     The message stays as it is if the thing is unclear or of a kind that nobody repairs, such as a price. A thing with a
     name of its own must be one that something happened to, the thing of a report one that was inspected, and the owner
     of a meeting a body that decided something.
-
-    Args:
-        message: The message.
-        noun: The match of its bare noun (`match_bare_noun`).
-        thing: What the question before speaks of; "" if that is unclear.
-        question: The question before.
     """
-    word = noun["noun"].casefold()
+    word = bare_noun["noun"].casefold()
     if word == "meeting":
-        thing = body_that_decided(question)
+        thing = body_that_decided(last_question)
     is_common_noun = re.match(r"(?:the|our|your|my) ", thing, re.I) is not None
     is_never_repaired = is_common_noun and _NEVER_REPAIRED.fullmatch(_head_noun(thing)) is not None
-    is_likely_owner = is_common_noun or _ASKS_ABOUT_TROUBLE.search(question) is not None
+    is_likely_owner = is_common_noun or _ASKS_ABOUT_TROUBLE.search(last_question) is not None
     if word == "report":
-        is_likely_owner = _ASKS_ABOUT_INSPECTION.search(question) is not None
+        is_likely_owner = _ASKS_ABOUT_INSPECTION.search(last_question) is not None
     if not thing or not is_likely_owner or (is_never_repaired and word != "meeting"):
         return message
     if _head_noun(thing) == word:
         # The question before spoke of "the last repair of the boiler".
-        return f"{message[: noun.start()]}{thing}{message[noun.end() :]}"
-    return f"{message[: noun.end()]} {_PREPOSITIONS_OF_NOUNS[word]} {thing}{message[noun.end() :]}"
+        return f"{message[: bare_noun.start()]}{thing}{message[bare_noun.end() :]}"
+    return f"{message[: bare_noun.end()]} {_PREPOSITIONS_OF_NOUNS[word]} {thing}{message[bare_noun.end() :]}"
 
 
 def _head_noun(thing: str) -> str:

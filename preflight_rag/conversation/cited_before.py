@@ -29,41 +29,41 @@ _QUESTION_WORD = re.compile(r"\b(?:how|what|which|when|long|much|many|high|big|l
 _OWNED_NOUN_AT_END = re.compile(r"\b(?:their|its|his|her|the)(?P<noun>(?: [a-z]{3,20}){1,3})$", re.I)
 
 
-def quotes_with_the_figure(message: str, asked: str, earlier: EarlierState) -> list[dict[str, Any]]:
+def quotes_with_the_figure(message: str, standalone_question: str, last_answer: EarlierState) -> list[dict[str, Any]]:
     """Return the last answer's citations whose quote has a figure of the kind that a follow-up asks for.
 
-    Args:
-        message: The follow-up as it was typed.
-        asked: The standalone question made from it; none is returned unless it is appended to the question before.
-        earlier: The last answer.
+    There are none unless the standalone question consists of the last question with the follow-up behind it.
     """
-    if not earlier["question"] or not asked.startswith(earlier["question"]) or asked == earlier["question"]:
+    if (
+        not last_answer["question"]
+        or not standalone_question.startswith(last_answer["question"])
+        or standalone_question == last_answer["question"]
+    ):
         return []
     find_figures = figures_asked_for(message)
     if find_figures is None:
         return []
     # A second sum is what was asked for besides the first one; a sum alone has been shown already.
-    is_same_kind = figures_asked_for(earlier["question"]) is find_figures
+    is_same_kind = figures_asked_for(last_answer["question"]) is find_figures
     least_figures = 2 if is_same_kind else 1
-    quotes = [citation for citation in earlier["citations"] if len(find_figures(citation["quote"])) >= least_figures]
+    quotes = [
+        citation for citation in last_answer["citations"] if len(find_figures(citation["quote"])) >= least_figures
+    ]
     return quotes[:MOST_SHOWN]
 
 
-def gives_the_same(message: str, quote: str, naming: Sequence[str]) -> bool:
-    """Return whether one of some texts has a figure of a quote, of the kind that a follow-up asks for.
+def gives_the_same(message: str, quote: str, texts_with_noun: Sequence[str]) -> bool:
+    """Return whether one of the texts with the noun asked for gives a figure of a quote, of the kind that is asked for.
 
-    Args:
-        message: The follow-up.
-        quote: A quote of the last answer.
-        naming: The texts that contain the noun asked for; without any the result is True.
+    True as well without such texts.
     """
-    if not naming:
+    if not texts_with_noun:
         return True
     find_figures = figures_asked_for(message)
     if find_figures is None:
         return False
     quoted_figures = frozenset(find_figures(quote))
-    return any(quoted_figures.intersection(find_figures(text)) for text in naming)
+    return any(quoted_figures.intersection(find_figures(text)) for text in texts_with_noun)
 
 
 def noun_asked_for(message: str) -> str:

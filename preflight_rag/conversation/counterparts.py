@@ -141,10 +141,6 @@ def replace_with_counterpart(question: str, fragment: str) -> str:
     """Return the question with the edition, version, group, season, role or thing of a fragment in place of its own.
 
     The result is "" if the question has none of the fragment's kind, or several.
-
-    Args:
-        question: The question before, without its question mark: "What does the adult ticket cost in 2025".
-        fragment: What the message names, such as "for children".
     """
     if edition := _EDITION_FRAGMENT.fullmatch(fragment):
         return _replace_edition(question, edition["year"])
@@ -252,22 +248,18 @@ def people_named_in(fragment: str) -> tuple[str, ...]:
     return (singular, _GROUPS[singular])
 
 
-def _is_asked_of_any_kind(question: str, thing: re.Match[str], *, has_attribute: bool) -> bool:
+def _is_asked_of_any_kind(question: str, thing_match: re.Match[str], *, has_attribute: bool) -> bool:
     """Return whether a question asks of its thing what may be asked of other kinds of things as well.
 
-    That is a measure, "the weight of chain mail", or what a thing does, "Where does chain mail rust". What a thing
-    without an article needs or contains may be named by the fragment: "What does gout need? And rest?".
-
-    Args:
-        question: The question.
-        thing: The match of its thing, with the group "before" for the text up to it.
-        has_attribute: Whether the question is about something that the thing has: "the treatment of gout".
+    That is a measure, "the weight of chain mail", or what a thing does, "Where does chain mail rust"; but no other
+    attribute (`has_attribute`) such as "the treatment of gout". What a thing without an article needs or contains may
+    be named by the fragment: "What does gout need? And rest?".
     """
-    if _MEASURE.search(f"{thing['before']} {question[thing.end() :]}"):
+    if _MEASURE.search(f"{thing_match['before']} {question[thing_match.end() :]}"):
         return True
-    asks_what = re.match(r"what (?:does|do|did|can|should)\b", thing["before"], re.I) is not None
-    asks_need = asks_what and _VERB_OF_NEED.match(question, thing.end()) is not None
-    return not has_attribute and (not asks_need or _INDEFINITE_ARTICLE.match(thing["thing"]) is not None)
+    asks_what = re.match(r"what (?:does|do|did|can|should)\b", thing_match["before"], re.I) is not None
+    asks_need = asks_what and _VERB_OF_NEED.match(question, thing_match.end()) is not None
+    return not has_attribute and (not asks_need or _INDEFINITE_ARTICLE.match(thing_match["thing"]) is not None)
 
 
 def names_kind_of_thing(fragment: str) -> bool:
@@ -300,12 +292,8 @@ def _replace_group(question: str, new_group: str, priced_noun: str) -> str:
     """Return "How much is a child ticket?" for "How much is an adult ticket" and "children"; else "".
 
     The old group stands before the noun that has a price, or is the subject: "What do adults pay". The result is "" if
-    the question has no such group, several of them or the same one, or another noun with a price.
-
-    Args:
-        question: The question.
-        new_group: The group of the fragment, singular or plural, or an age: "under 5".
-        priced_noun: The noun with a price in the fragment, such as "tickets"; "" if it has none.
+    the question has no such group, several of them or the same one, or another noun with a price than the fragment.
+    The new group may be plural, or an age: "under 5"; the fragment's priced noun is "" if it has none.
     """
     singular, age = _SINGULARS.get(new_group, new_group), _AGE.fullmatch(new_group)
     if singular not in _GROUPS and age is None:

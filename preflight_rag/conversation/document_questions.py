@@ -317,14 +317,7 @@ def _questions_from_sentences(passages: Sequence[Passage]) -> dict[str, list[Can
 
 
 def _question_from_match(rule: str, match: re.Match[str], passage_id: str, lower_case: Set[str]) -> Candidate | None:
-    """Return the question that a rule makes of its match in a sentence; None if it can make none.
-
-    Args:
-        rule: The name of the rule.
-        match: The match of its pattern, with the groups "name" and "value".
-        passage_id: The passage with the sentence.
-        lower_case: The words that the document usually writes in lower case.
-    """
+    """Return the question that a rule makes of its match in a sentence; None if it can make none."""
     _, write_question = _RULES[rule]
     name = _name_within_sentence(match["name"], lower_case)
     question = write_question(match, name)

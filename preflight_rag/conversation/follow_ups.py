@@ -296,8 +296,6 @@ _DETERMINER = re.compile(r"\b(?:the|our|your|my|an?) (?!ones?\b)", re.I)
 _LABELLED_CELL = re.compile(r"(?:^|\| )(?P<label>[^|:]{2,60}): (?P<value>[^|]+?)(?= \||$)")
 """A cell of a row that is written out with its columns: "Race officer: Oonagh Flint"."""
 _NOUN_PHRASE = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
-
-
 _LAST_PHRASE = re.compile(rf"(?P<before>.*)\b(?P<preposition>{_PREPOSITIONS})\s+(?P<object>.+)$", re.I)
 _YEAR_ALONE = re.compile(r"(?:(?:in|for|during) )?(?:the year )?(?P<year>(?:19|20)\d\d)")
 _PART_OF_DATE = re.compile(
@@ -1035,24 +1033,24 @@ def _replace_phrase(question: str, fragment: str) -> str:
 
 
 def _replace_year(stem: str, fragment: str) -> str:
-    """Return the question with the year of a fragment, "in 2022", in place of its only year; "" if it has another form.
+    """Return the question with the year of a fragment, "in 2022", in place of its only year; "" for other fragments.
 
     What the year belongs to stays: "in the first half of 2023" becomes "in the first half of 2022".
     """
-    only_year = _YEAR_ALONE.fullmatch(fragment)
-    old_years = [match for match in YEAR.finditer(stem)]
+    new_year, old_years = _YEAR_ALONE.fullmatch(fragment), list(YEAR.finditer(stem))
     # "in 2021-22" and "on 3 May 2023" are other times than a year's.
-    if only_year is None or len(old_years) != 1 or _PART_OF_DATE.search(stem):
+    if new_year is None or len(old_years) != 1 or _PART_OF_DATE.search(stem):
         return ""
-    return f"{stem[: old_years[0].start()]}{only_year['year']}{stem[old_years[0].end() :]}?"
+    return f"{stem[: old_years[0].start()]}{new_year['year']}{stem[old_years[0].end() :]}?"
 
 
 def _replace_place_before_time(stem: str, fragment: str) -> str:
     """Return "sales in Asia in 2023?" for "in Asia" after "sales in Europe in 2023?"; "" for other questions."""
     place = _IN_PLACE.fullmatch(fragment)
-    both = _PLACE_AND_TIME.search(stem)
-    is_place = place is not None and not _is_date_or_number(place["place"])
-    return f"{stem[: both.start()]}{fragment}{both['time']}?" if is_place and both else ""
+    place_and_time = _PLACE_AND_TIME.search(stem)
+    if place is None or place_and_time is None or _is_date_or_number(place["place"]):
+        return ""
+    return f"{stem[: place_and_time.start()]}{fragment}{place_and_time['time']}?"
 
 
 def _replace_phrases_at_end(stem: str, fragment: str) -> str:
@@ -1165,18 +1163,13 @@ def new_names(message: str) -> list[str]:
     return [*capitalised, *YEAR.findall(fragment), *_DOCUMENT_WORD.findall(fragment), *only_topic]
 
 
-def may_mean_several(message: str, asked: str, before: str) -> bool:
+def may_mean_several(message: str, standalone_question: str, last_question: str) -> bool:
     """Return whether "it" may be the one of several things that the question before asks for, or another thing.
 
     "How much did it use?" after "Which house used the most heat?" means a house that only the answer names.
-
-    Args:
-        message: The message as it was typed.
-        asked: The standalone question made from it.
-        before: The question before it.
     """
-    is_appended = asked != before and asked.startswith(before)
-    return is_appended and antecedents.asks_which_one(before) and _IT_OR_THEY.search(message) is not None
+    is_appended = standalone_question != last_question and standalone_question.startswith(last_question)
+    return is_appended and antecedents.asks_which_one(last_question) and _IT_OR_THEY.search(message) is not None
 
 
 def new_subject(message: str) -> str:
@@ -1190,18 +1183,14 @@ def new_subject(message: str) -> str:
     return subject if is_name or counterparts.names_kind_of_thing(subject) else ""
 
 
-def new_subject_spelled(message: str, question: str = "") -> tuple[str, ...]:
+def new_subject_spelled(message: str, last_question: str = "") -> tuple[str, ...]:
     """Return the spellings of the thing or people that a fragment asks about instead, such as singular and plural.
 
     The result is () if the message is no such fragment.
-
-    Args:
-        message: The follow-up.
-        question: The question before it; one that asks what was done to a thing may have another in its place.
     """
     fragment = _fragment_behind_connectives(message)
     subject = new_subject(message) or group_counted_then(message)
-    subject = subject or counterparts.thing_in_fragment(question.rstrip(" ?.!"), fragment)
+    subject = subject or counterparts.thing_in_fragment(last_question.rstrip(" ?.!"), fragment)
     return counterparts.people_named_in(fragment) or ((subject,) if subject else ())
 
 
@@ -1221,20 +1210,16 @@ def has_unresolved_reference(question: str) -> bool:
     return not (is_possessive and words(referring[: reference.start()]))
 
 
-def is_unresolved(message: str, asked: str) -> bool:
+def is_unresolved(message: str, standalone_question: str) -> bool:
     """Return whether a follow-up still contains a pronoun of unknown meaning, alone or behind the question before.
 
     A message that is appended to the question before is resolved if it names a thing ahead of the pronoun: "Does the
     dog need a diet for it?".
-
-    Args:
-        message: The message as it was typed.
-        asked: The standalone question made from it.
     """
     typed = " ".join(message.split())
-    is_appended = typed != asked and asked.endswith(typed)
+    is_appended = typed != standalone_question and standalone_question.endswith(typed)
     if not is_appended:
-        return has_unresolved_reference(asked)
+        return has_unresolved_reference(standalone_question)
     reference = _BACK_REFERENCE.search(typed)
     names_thing_first = reference is not None and _DETERMINER.search(typed[: reference.start()]) is not None
     return has_unresolved_reference(typed) and not names_thing_first

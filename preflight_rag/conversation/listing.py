@@ -43,13 +43,7 @@ class Listing:
 
 
 def list_matching(library: Collection, lookup: Lookup, where: Filter | None = None) -> Listing:
-    """Return the list of documents that match a question, those that mention the topic most often first.
-
-    Args:
-        library: The collection.
-        lookup: The question, parsed as a lookup of documents.
-        where: A metadata filter that the documents have to fit as well.
-    """
+    """Return the list of documents that match a question, those that mention the topic most often first."""
     rows = {row["id"]: row for row in library.documents() if _matches_limits(row, lookup)}
     if where is not None:
         rows = {document_id: row for document_id, row in rows.items() if document_fits(library, document_id, where)}
@@ -105,11 +99,6 @@ def _find_mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> 
     """Return the mentions of a topic by document, and what the documents do: "mention “lead time”".
 
     These are the documents that contain the topic as a phrase or, where there are none, all its words.
-
-    Args:
-        library: The collection.
-        topic: The topic.
-        rows: The documents that may be listed, by id.
     """
     mentions = {document_id: mention for document_id, mention in library.mentions(topic).items() if document_id in rows}
     topic_words = content_words(topic)
@@ -123,16 +112,8 @@ def _find_mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> 
     return mentions, f"hold all of the words {listed} (none has them as one phrase)"
 
 
-def _first_line(library: Collection, lookup: Lookup, count: int, scope: str, verb_phrase: str) -> str:
-    """Return the first line of a list: how many documents there are, and what was searched.
-
-    Args:
-        library: The collection.
-        lookup: The question.
-        count: Number of documents that match.
-        scope: "12 documents", those in which the topic was searched for.
-        verb_phrase: What the documents that match do: "mention “lead time”".
-    """
+def _first_line(library: Collection, lookup: Lookup, count: int, searched_documents: str, verb_phrase: str) -> str:
+    """Return the first line of a list: how many documents there are, and what was searched."""
     limits = [
         f"by {lookup.author}" if lookup.author else "",
         f"of the journal {lookup.journal}" if lookup.journal else "",
@@ -142,7 +123,9 @@ def _first_line(library: Collection, lookup: Lookup, count: int, scope: str, ver
     known_part = "" if library.is_complete else " that earlier searches have returned"
     documents = _count_of_documents(count)
     if lookup.topic:
-        searched = f"searched were the titles and texts of {scope}{f' {limit}' if limit else ''}{known_part}"
+        searched = (
+            f"searched were the titles and texts of {searched_documents}{f' {limit}' if limit else ''}{known_part}"
+        )
         line = f"**{documents} {_conjugate(verb_phrase, count)}**; {searched}."
     elif limit:
         line = f"**{documents} {limit}**; searched was what is known of each document{known_part}."
@@ -196,13 +179,7 @@ def _passage_and_quote(
 
 
 def _sentence_around(text: str, start: int, end: int) -> str:
-    """Return the sentence around a part of a text, or of a long one the nearest `LONGEST_QUOTE` characters.
-
-    Args:
-        text: The text.
-        start: Index of the part's first character.
-        end: Index behind its last character.
-    """
+    """Return the sentence around a part of a text, or of a long one the nearest `LONGEST_QUOTE` characters."""
     spans = ((left, right) for left, right in sentence_spans(text) if left <= start < right)
     sentence_start, sentence_end = next(spans, (start, end))
     sentence_end = max(sentence_end, end)

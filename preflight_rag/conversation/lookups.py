@@ -209,18 +209,14 @@ def recognise_lookup(question: str) -> Lookup | None:
     return _recognise_filter_question(text) or _recognise_metadata_question(text)
 
 
-def lookup_after(message: str, before: str) -> Lookup | None:
+def lookup_after(message: str, last_question: str) -> Lookup | None:
     """Return the lookup for a message that continues a question about documents; None for any other message.
 
     After "Which papers mention ketamine?", "and naproxen?" lists those about naproxen; after a question for a
     document's metadata, "and when?" asks for its date.
-
-    Args:
-        message: The message.
-        before: The question before it.
     """
     text = " ".join(message.split())
-    previous = recognise_lookup(before) or _recognise_short_question(before)
+    previous = recognise_lookup(last_question) or _recognise_short_question(last_question)
     if previous is None:
         return None
     if previous.kind == "listing" and previous.topic and (match := _TOPIC_FRAGMENT.fullmatch(text)):

@@ -79,27 +79,22 @@ class MetadataAnswer:
 
 
 def read_cards(
-    library: Collection, lookup: Lookup, earlier: EarlierState | None = None, where: Filter | None = None
+    library: Collection, lookup: Lookup, last_answer: EarlierState | None = None, where: Filter | None = None
 ) -> MetadataAnswer | None:
     """Return the answer from the metadata card of the document that the lookup means.
 
-    If several documents may be meant, the answer lists the field of each; without a topic or an earlier answer, it asks
-    which document is meant. The result is None if no document is meant, or if its metadata lack the answer.
-
-    Args:
-        library: The collection.
-        lookup: The requested field, and the document.
-        earlier: The last answer; a question that names no document is about its source.
-        where: A filter that the documents have to pass.
+    A lookup without a topic means the documents of the last answer. If several may be meant, the answer lists the field
+    of each; without a topic and a last answer, it asks which document is meant. The result is None if no document that
+    passes the filter `where` is meant, or if its metadata lack the answer.
     """
-    if not lookup.topic and not earlier:
+    if not lookup.topic and not last_answer:
         return MetadataAnswer(ASK_WHICH_DOCUMENT, (), ())
     if lookup.topic:
         document_ids = _find_documents_by_topic(library, lookup, where)
     elif lookup.pointed:
-        document_ids = _documents_of_kind(library, earlier, lookup)
+        document_ids = _documents_of_kind(library, last_answer, lookup)
     else:
-        document_ids = _documents_of_last_answer(earlier, lookup)
+        document_ids = _documents_of_last_answer(last_answer, lookup)
     if where is not None:
         document_ids = [document_id for document_id in document_ids if document_fits(library, document_id, where)]
     cards = library.passages([card_id(document_id) for document_id in document_ids])
@@ -216,11 +211,6 @@ def _find_document_by_own_name(library: Collection, topic: str, terms: Set[str])
 
     Other papers mention a trial once or twice. A trial's own paper names it from the beginning on: a code
     repeatedly, an acronym with its kind, as in "the SPRUCE study".
-
-    Args:
-        library: The collection.
-        topic: The topic as it is written in the question.
-        terms: The topic's words, all of which must stand in the document's beginning.
     """
     owners = [_documents_with_own_name(library, name) for name in _OWN_NAME.findall(topic)]
     of_all_names = set.intersection(*owners) if owners else set()

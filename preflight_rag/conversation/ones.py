@@ -29,10 +29,6 @@ def replace_one_with_kind(message: str, thing: str) -> str:
     """Return "How much is a new boiler?" for "How much is a new one?" after "the boiler in the hall".
 
     The message is returned unchanged if it speaks of no "new one", or if the thing has no determiner such as "the".
-
-    Args:
-        message: The message.
-        thing: The thing that the question before speaks of.
     """
     another = _ANOTHER_ONE.search(message)
     if another is None or not re.match(r"(?:the|our|your|my) ", thing, re.I):

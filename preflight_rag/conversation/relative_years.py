@@ -50,9 +50,6 @@ def write_out_years(turns: Sequence[str]) -> list[str]:
 
     After "Who won in 2021?", "And the year before that?" becomes "And in 2020?". A question with a year of its own
     stays as it is, and so does one without an earlier year to count from.
-
-    Args:
-        turns: The questions of a conversation, oldest first.
     """
     written_out: list[str] = []
     last_year: int | None = None
@@ -87,20 +84,15 @@ def question_without_then(message: str) -> str:
     return match["stem"] if match else ""
 
 
-def counts_another_group_then(stem: str, question: str, year: str) -> bool:
+def counts_another_group_then(stem: str, last_question: str, year: str) -> bool:
     """Return whether a message counts another group than the question before, which names the year of its "then".
 
     "How many volunteers were there then?" after "How many visitors came in 2024?" does not count visitors.
-
-    Args:
-        stem: The message without its "then".
-        question: The question before it.
-        year: The year that "then" means.
     """
-    counted, counted_before = _HOW_MANY_WERE_THERE.fullmatch(stem), _HOW_MANY_OF_GROUP.match(question)
+    counted, counted_before = _HOW_MANY_WERE_THERE.fullmatch(stem), _HOW_MANY_OF_GROUP.match(last_question)
     if counted is None or counted_before is None:
         return False
-    return counted["who"].casefold() != counted_before["who"].casefold() and year in _YEAR.findall(question)
+    return counted["who"].casefold() != counted_before["who"].casefold() and year in _YEAR.findall(last_question)
 
 
 def group_counted_then(message: str) -> str:

@@ -33,80 +33,63 @@ _GIVES_REASON = re.compile(
 )
 
 
-def repeats(message: str, asked: str, citations: Sequence[Citation], answer: str, earlier: EarlierState | None) -> bool:
+def repeats(
+    message: str, standalone_question: str, citations: Sequence[Citation], answer: str, last_answer: EarlierState | None
+) -> bool:
     """Return whether an answer repeats the last one: it has the same first quote and the same first line.
 
     If the message was only appended to the last question ("And the deposit?"), an answer with the same quote repeats
     the last one, too, if the quote has none of the message's new words.
-
-    Args:
-        message: The follow-up as it was typed.
-        asked: The standalone question made from it.
-        citations: The answer's citations.
-        answer: The answer.
-        earlier: The last answer.
     """
-    if not earlier or not earlier["citations"] or not citations:
+    if not last_answer or not last_answer["citations"] or not citations:
         return False
-    quote = citations[0].quote
-    if quote != earlier["citations"][0]["quote"]:
+    quote, last_question = citations[0].quote, last_answer["question"]
+    if quote != last_answer["citations"][0]["quote"]:
         return False
-    new_words = frozenset(words(message)) - STOP_WORDS - frozenset(words(earlier["question"]))
-    is_appended = asked != earlier["question"] and asked.startswith(earlier["question"])
-    return _first_line(answer) == _first_line(earlier["answer"]) or (is_appended and new_words.isdisjoint(words(quote)))
+    if _first_line(answer) == _first_line(last_answer["answer"]):
+        return True
+    new_words = frozenset(words(message)) - STOP_WORDS - frozenset(words(last_question))
+    is_appended = standalone_question != last_question and standalone_question.startswith(last_question)
+    return is_appended and new_words.isdisjoint(words(quote))
 
 
-def _drop_old_subject(subject: Sequence[str], citations: Sequence[Citation], earlier: EarlierState) -> list[Citation]:
+def _drop_old_subject(
+    spellings: Sequence[str], citations: Sequence[Citation], last_answer: EarlierState
+) -> list[Citation]:
     """Return the citations of an answer without the last answer's quotes, unless these name a follow-up's new subject.
 
     The line of chain mail was shown for chain mail, and is no answer to "What about leather armor?".
-
-    Args:
-        subject: The spellings of the new subject.
-        citations: The answer's citations.
-        earlier: The last answer.
     """
-    shown = {" ".join(citation["quote"].split()) for citation in earlier["citations"]}
+    shown = {" ".join(citation["quote"].split()) for citation in last_answer["citations"]}
     return [
         citation
         for citation in citations
-        if " ".join(citation.quote.split()) not in shown or _names_subject(subject, citation)
+        if " ".join(citation.quote.split()) not in shown or _names_subject(spellings, citation)
     ]
 
 
-def new_first(draft: Draft, message: str, asked: str, earlier: EarlierState) -> Draft:
+def new_first(draft: Draft, message: str, standalone_question: str, last_answer: EarlierState) -> Draft:
     """Return a draft of mere evidence with its new quotes first, and those that the last answer showed behind them.
 
     A draft that claims something stays as it is, and so does one whose standalone question was only appended to the
     question before: there, the same quote may say it in other words.
-
-    Args:
-        draft: The answer.
-        message: The follow-up as it was typed.
-        asked: The standalone question made from it.
-        earlier: The last answer.
     """
     header, *quotes = draft.text.split("\n\n")
-    if draft.claims or not only_says_near(header) or asked.startswith(earlier["question"]):
+    if draft.claims or not only_says_near(header) or standalone_question.startswith(last_answer["question"]):
         return draft
-    quotes.sort(key=lambda quote: shows_nothing_new(quote, message, earlier))
+    quotes.sort(key=lambda quote: shows_nothing_new(quote, message, last_answer))
     return replace(draft, text="\n\n".join([header, *quotes]))
 
 
-def shows_nothing_new(quote: str, message: str, earlier: EarlierState) -> bool:
+def shows_nothing_new(quote: str, message: str, last_answer: EarlierState) -> bool:
     """Return whether a quote has a row or heading of the last answer, and no word or figure that a follow-up asks for.
 
     A whole sentence may say it in other words: where somebody worked before is said by what she was.
-
-    Args:
-        quote: The text shown, which may stand between quotation marks.
-        message: The follow-up as it was typed.
-        earlier: The last answer.
     """
     text = " ".join(quote.split())
-    shown = [" ".join(citation["quote"].split()) for citation in earlier["citations"]]
+    shown = [" ".join(citation["quote"].split()) for citation in last_answer["citations"]]
     rows_and_headings = [part for part in shown if is_row(part) or not part.endswith((".", "!", "?"))]
-    new_words, find_figures = own_words(message) - frozenset(words(earlier["question"])), figures_asked_for(message)
+    new_words, find_figures = own_words(message) - frozenset(words(last_answer["question"])), figures_asked_for(message)
     has_new_word = not new_words.isdisjoint(words(text))
     has_figure = find_figures is not None and bool(find_figures(text))
     return any(part in text for part in rows_and_headings) and not has_new_word and not has_figure
@@ -118,25 +101,19 @@ def _names_subject(spellings: Sequence[str], citation: Citation) -> bool:
 
 
 def _sentences_naming_subject(
-    subject: Sequence[str], asked: str, earlier: EarlierState, passages: Mapping[int, Passage]
+    spellings: Sequence[str], standalone_question: str, last_answer: EarlierState, passages: Mapping[int, Passage]
 ) -> list[Citation]:
     """Return the sentences or rows of a turn's passages that name a new subject, nearest to the question first.
 
     In another document than the last answer cites, half of the question's other words must stand in the sentence, too.
-
-    Args:
-        subject: The spellings of the new subject.
-        asked: The standalone question.
-        earlier: The last answer.
-        passages: The passages of the turn by rank.
     """
-    cited_documents = {citation["document_id"] for citation in earlier["citations"]}
-    terms = frozenset(words(asked)) - STOP_WORDS - frozenset(words(" ".join(subject)))
+    cited_documents = {citation["document_id"] for citation in last_answer["citations"]}
+    terms = frozenset(words(standalone_question)) - STOP_WORDS - frozenset(words(" ".join(spellings)))
     scored: list[tuple[int, int, str]] = []  # the negative number of shared terms, the passage's rank, the sentence
     for rank, passage in passages.items():
         for start, end in sentence_spans(passage.text):
             sentence = passage.text[start:end]
-            if not (_has_subject(subject, sentence) and _STATEMENT.search(sentence)):
+            if not (_has_subject(spellings, sentence) and _STATEMENT.search(sentence)):
                 continue
             shared = len(terms.intersection(words(sentence)))
             if passage.document_id in cited_documents or 2 * shared >= len(terms):
@@ -147,43 +124,36 @@ def _sentences_naming_subject(
 
 
 def of_new_subject(
-    subject: Sequence[str],
-    asked: str,
+    spellings: Sequence[str],
+    standalone_question: str,
     citations: Sequence[Citation],
-    earlier: EarlierState,
+    last_answer: EarlierState,
     passages: Mapping[int, Passage],
     *,
     claims: bool,
 ) -> list[Citation] | None:
     """Return the citations to show, as evidence, instead of an answer that does not name a follow-up's new subject.
 
-    The list is empty if everything found is about the old subject; the result is None if the answer may stand.
-
-    Args:
-        subject: The spellings of the new subject.
-        asked: The standalone question.
-        citations: The answer's citations.
-        earlier: The last answer.
-        passages: The passages of the turn by rank.
-        claims: Whether the answer claims something.
+    The list is empty if everything found is about the old subject; the result is None if the answer may stand, as one
+    that `claims` something and first cites a quote with the new subject.
     """
-    kept = _drop_old_subject(subject, citations, earlier)
+    kept = _drop_old_subject(spellings, citations, last_answer)
     keeps_all = len(kept) == len(citations)
     # A claim rests on its first citation.
     supporting = citations[:1] if claims else citations
-    if any(_names_subject(subject, citation) for citation in supporting):
+    if any(_names_subject(spellings, citation) for citation in supporting):
         return None if keeps_all or (claims and kept[:1] == citations[:1]) else kept
-    naming = _sentences_naming_subject(subject, asked, earlier, passages)
+    naming = _sentences_naming_subject(spellings, standalone_question, last_answer, passages)
     if not naming and kept:
         return None if keeps_all and not claims else kept
     # A quote that does not say whom or what it is about may be about the new subject.
-    old_words = frozenset(words(earlier["question"])) - STOP_WORDS - frozenset(words(asked))
+    old_words = frozenset(words(last_answer["question"])) - STOP_WORDS - frozenset(words(standalone_question))
     neutral = [citation for citation in citations if old_words.isdisjoint(words(citation.quote))]
     shown = [*naming, *kept] or neutral
     return [citation.model_copy(update={"n": n}) for n, citation in enumerate(shown, 1)]
 
 
-def means_the_one(earlier: EarlierState, citations: Sequence[Citation]) -> bool:
+def means_the_one(last_answer: EarlierState, citations: Sequence[Citation]) -> bool:
     """Return whether the last answer named one of several things, and the new answer's first quote is about that one.
 
     The last answer named it by a claim with citation marks, or by its only quote, which is the new one as well and
@@ -191,12 +161,12 @@ def means_the_one(earlier: EarlierState, citations: Sequence[Citation]) -> bool:
     """
     if not citations:
         return False
-    first_line, quote = next(iter(earlier["answer"].splitlines()), ""), citations[0].quote
+    first_line, quote = next(iter(last_answer["answer"].splitlines()), ""), citations[0].quote
     claim = without_marks(first_line)
     if claim != first_line:
         return frozenset(words(claim)) <= frozenset(words(quote))
-    is_only_quote = [citation["quote"] for citation in earlier["citations"]] == [quote]
-    return is_only_quote and _COMPARISON_WORD.search(earlier["question"]) is None
+    is_only_quote = [citation["quote"] for citation in last_answer["citations"]] == [quote]
+    return is_only_quote and _COMPARISON_WORD.search(last_answer["question"]) is None
 
 
 def _has_subject(spellings: Sequence[str], text: str) -> bool:
@@ -206,40 +176,31 @@ def _has_subject(spellings: Sequence[str], text: str) -> bool:
     return any(terms and terms <= text_words for terms in content_words)
 
 
-def adds_nothing(message: str, asked: str, earlier: EarlierState) -> bool:
+def adds_nothing(message: str, standalone_question: str, last_answer: EarlierState) -> bool:
     """Return whether a follow-up, such as "and why?", was only appended to the last question and adds no content word.
 
     A search for such a message would only lead to the last answer again. "And in fiscal 2021?" has content words, and
     "where?", of which a whole question was made, may be answered by the same quote. So may "why?" if the quote gives a
     reason, and "How old must he be?", which is the question about a senator again.
-
-    Args:
-        message: The follow-up as it was typed.
-        asked: The standalone question made from it.
-        earlier: The last answer.
     """
     label = _LABEL_AT_END.search(message)
-    if label and label[0] not in earlier["question"]:
+    if label and label[0] not in last_answer["question"]:
         return False
-    if asked == earlier["question"] or not frozenset(words(message)) <= frozenset(words(earlier["question"])):
+    has_new_word = not frozenset(words(message)) <= frozenset(words(last_answer["question"]))
+    if standalone_question == last_answer["question"] or has_new_word:
         return False
-    quote = earlier["citations"][0]["quote"] if earlier["citations"] else ""
+    quote = last_answer["citations"][0]["quote"] if last_answer["citations"] else ""
     quote_tells_why = _ASKS_WHY.search(message) is not None and _GIVES_REASON.search(quote) is not None
-    return asked.startswith(earlier["question"]) and not quote_tells_why
+    return standalone_question.startswith(last_answer["question"]) and not quote_tells_why
 
 
-def bears_on(message: str, quotes: Sequence[str], earlier: EarlierState) -> bool:
+def bears_on(message: str, quotes: Sequence[str], last_answer: EarlierState) -> bool:
     """Return whether one of an answer's quotes may say what a follow-up asks for.
 
     A quote may if it has one of the follow-up's new words, or a figure of the kind asked for. A question for no figure
     may be answered without its words, except "which one", which takes a row of a table.
-
-    Args:
-        message: The follow-up as it was typed.
-        quotes: The answer's quotes.
-        earlier: The last answer.
     """
-    new_words = own_words(message) - frozenset(words(earlier["question"]))
+    new_words = own_words(message) - frozenset(words(last_answer["question"]))
     if any(new_words & frozenset(words(quote)) for quote in quotes):
         return True
     find_figures = figures_asked_for(message)
@@ -253,10 +214,6 @@ def shown_again(citations: Sequence[Citation], message: str = "") -> str:
     """Return a text that shows the quotes of a repeated answer as evidence: one sentence must not support two claims.
 
     For a message without a subject, the quotes with most of its words come first: "What happens if we take less?".
-
-    Args:
-        citations: The answer's citations.
-        message: The follow-up as it was typed.
     """
     shown = list(citations[:MOST_QUOTES])
     if has_no_subject(message):

@@ -201,16 +201,12 @@ def _can_be_parsed(expression: str) -> bool:
     return True
 
 
-def _understood_questions(messages: Sequence[Message], known: EarlierState | None) -> list[str]:
+def _understood_questions(messages: Sequence[Message], last_answer: EarlierState | None) -> list[str]:
     """Return the questions of a conversation to which a message may refer, oldest first.
 
     Left out are small talk, references such as "the second source", and questions that were not understood, since they
     would be built into the next one. In place of the last question stands the standalone question that was answered, if
     it is a single one: what its pronouns meant is known by then.
-
-    Args:
-        messages: The conversation, oldest first.
-        known: The last answer from the documents.
     """
     questions: list[str] = []
     last_reply = ""
@@ -222,11 +218,11 @@ def _understood_questions(messages: Sequence[Message], known: EarlierState | Non
         if not reply.startswith(UNRESOLVED):
             questions.append(message.text)
             last_reply = reply
-    if known and questions:
-        is_single = known["question"] != "" and "? " not in known["question"]
+    if last_answer and questions:
+        is_single = last_answer["question"] != "" and "? " not in last_answer["question"]
         # "And the second source?" means nothing without the answer before it, whose question stands for it.
-        if names_by_place(questions[-1]) or (is_single and known["answer"] == last_reply):
-            questions[-1] = known["question"]
+        if names_by_place(questions[-1]) or (is_single and last_answer["answer"] == last_reply):
+            questions[-1] = last_answer["question"]
     return [question for question in questions if not names_by_place(question)]
 
 
