@@ -53,9 +53,9 @@ def quotes_with_the_figure(message: str, standalone_question: str, last_answer: 
 
 
 def gives_the_same(message: str, quote: str, texts_with_noun: Sequence[str]) -> bool:
-    """Return whether one of the texts with the noun asked for gives a figure of a quote, of the kind that is asked for.
+    """Return whether one of the texts with the noun asked for contains a figure of the quote; True without such texts.
 
-    True as well without such texts.
+    Only figures of the kind that the message asks for count.
     """
     if not texts_with_noun:
         return True

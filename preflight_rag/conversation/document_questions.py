@@ -234,17 +234,18 @@ def candidates(
         kind: The ending of its file without the dot, such as "pdf"; "" where it came from no file.
     """
     fields = _first_few(_questions_from_fields(passages))
-    if len(fields) < LEAST_FORM_FIELDS:  # outside of forms, most of what stands before a colon is no field
-        fields = [field for field in fields if _LABEL_ASKED_FOR.search(field.question)]
-    sentences, cells = (
-        list(_alternate_kinds(_questions_from_sentences(passages))),
-        _first_few(_questions_from_cells(passages)),
-    )
+    is_form = len(fields) >= LEAST_FORM_FIELDS
+    sentences = list(_alternate_kinds(_questions_from_sentences(passages)))
+    cells = _first_few(_questions_from_cells(passages))
     card = list(_questions_from_card(title, authors, document_id, kind))
-    ordered = [*sentences[:1], *card, *sentences[1:4], *cells[:3], *fields, *sentences[4:], *cells[3:]]
-    if len(fields) >= LEAST_FORM_FIELDS:
-        ordered = [*fields[:3], *ordered]
+    if is_form:
+        first, fields = fields[:3], fields[3:]
     else:
+        # Outside of forms, most text before a colon is no field.
+        first, fields = [], [field for field in fields if _LABEL_ASKED_FOR.search(field.question)]
+    # Kinds of questions alternate, so that the first few show different sides of the document.
+    ordered = [*first, *sentences[:1], *card, *sentences[1:4], *cells[:3], *fields, *sentences[4:], *cells[3:]]
+    if not is_form:
         # Of an article nobody asks for "the date"; of an invoice they do.
         ordered = [candidate for candidate in ordered if candidate.question != "What is the date?"]
     ordered += _first_few(_questions_from_headings(title, passages))

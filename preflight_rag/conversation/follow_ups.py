@@ -376,7 +376,7 @@ def _without_leading_connectives(text: str) -> str:
 
 
 def _put_fragment_in(last_question: str, fragment: str, earlier_questions: Sequence[str]) -> str:
-    """Return a whole question made of a fragment, "in children?", and the question before it; "" if it fits nowhere."""
+    """Return a whole question made of a fragment, "in children?", and the last question; "" if it fits nowhere."""
     completed = _replace_name_before_holder_question(last_question, fragment, earlier_questions)
     completed = completed or _complete_fragment(last_question, fragment)
     if completed or _CLAUSE_START.match(fragment):
@@ -415,8 +415,8 @@ def _replace_name_before_holder_question(last_question: str, fragment: str, earl
     """Return the last question about a thing, with the name of a fragment in place of that thing.
 
     After "When was Hamm released?" and "Who was the leader then?", "And Potato?" asks when Potato was released. The
-    result is "" unless the fragment is a name, the question before asks who held an office, and one of the last few
-    questions before that names a thing.
+    result is "" unless the fragment is a name, the last question asks who held an office, and one of the earlier
+    questions names a thing.
     """
     is_role = antecedents.sole_role_in(f"the {fragment}") != ""
     is_name = fragment[:1].isupper() and _CLAUSE_START.match(fragment) is None and not is_role
@@ -440,7 +440,7 @@ def _move_leading_name_into_question(message: str) -> str:
     return _replace_with_name(f"{clause[:1].upper()}{clause[1:]}?", pronoun, match["name"])
 
 
-def _complete_with_office(message: str, before: Sequence[str]) -> str:
+def _complete_with_office(message: str, earlier_questions: Sequence[str]) -> str:
     """Return "Who was the treasurer in 2021?" for "And who was it in 2021?"; other messages unchanged.
 
     The office, or what somebody did, is that of the last question for a person. It need not be the question just
@@ -448,7 +448,7 @@ def _complete_with_office(message: str, before: Sequence[str]) -> str:
     pronoun itself, the message stays as it is.
     """
     asks_holder = _ASKS_HOLDER_AT_TIME.fullmatch(message.rstrip(" ?.!"))
-    last_who = next((turn for turn in reversed(before[-MOST_TURNS_BACK:]) if _ASKS_WHO.match(turn)), "")
+    last_who = next((turn for turn in reversed(earlier_questions[-MOST_TURNS_BACK:]) if _ASKS_WHO.match(turn)), "")
     stem = _TIME_AT_END.sub("", last_who.rstrip(" ?.!"))
     if asks_holder is None or _BACK_REFERENCE.search(stem):
         return message
@@ -562,7 +562,7 @@ def _replace_pronoun(
 
 
 def _find_thing_repaired(question: str) -> str:
-    """Return what "it" would mean in "Was it repaired?" after a question; "" if that is unclear."""
+    """Return the thing in a question that "it" would mean in "Was it repaired?" behind it; "" if that is unclear."""
     probe = "Was it repaired?"
     pronoun = _IT_OR_THEY.search(probe)
     return _find_thing_meant(probe, pronoun, question) if pronoun else ""
@@ -579,7 +579,7 @@ def _replace_person_with_relative(question: str, fragment: str) -> str:
 
 
 def _keeps_previous_topic(question: str) -> bool:
-    """Return whether a question names no thing of its own, so that "it" is still what was spoken of before it."""
+    """Return whether a question names no thing of its own, so that a later "it" still means an earlier topic."""
     asks_about_it = _has_it_as_subject(question) and not _has_own_antecedent(question)
     has_no_topic = antecedents.names_no_topic(question) or has_no_subject(question)
     return has_no_topic or asks_about_it or _asks_for_office_holder(question)
@@ -591,7 +591,7 @@ def _has_it_as_subject(question: str) -> bool:
 
 
 def _find_thing_in_earlier_questions(message: str, pronoun: re.Match[str], earlier_questions: Sequence[str]) -> str:
-    """Return what "it" stands for where the question before names nothing; "" if that is unclear.
+    """Return what "it" stands for by the last of the earlier questions that names a thing; "" if that is unclear.
 
     After "What happened to the Kestrel?" and "Was anybody hurt?", "Who repaired it?" still means the Kestrel.
     """
@@ -621,7 +621,11 @@ def _find_office_asked_for(last_question: str, answer_people: Sequence[str]) -> 
 
 
 def _find_thing_meant(message: str, pronoun: re.Match[str], question: str) -> str:
-    """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear."""
+    """Return what "it" or "they" of a message stands for in the question before it; "" if that is unclear.
+
+    It is the subject of the question, "the roof" of "When was the roof repaired?"; else, for "it", a document, the only
+    thing with an article, or the only name. If the subject is a quantity, whoever has it is the one that acts.
+    """
     is_singular = pronoun[0].lower() in ("it", "its")
     question = _PRONOUN_PHRASE_AT_END.sub("", _ASKS_TROUBLE_WITH.sub(r"\g<asked> \g<thing>", question))
     if (is_singular and antecedents.asks_which_one(question)) or _has_it_as_subject(question):
@@ -629,7 +633,7 @@ def _find_thing_meant(message: str, pronoun: re.Match[str], question: str) -> st
     match = _match_subject(question)
     subject = match["subject"] if match else ""
     candidates = _names_for_pronoun(question, message)
-    if len(candidates) == 1 and _stands_for_actor(message, pronoun) and _has_quantity(candidates[0], subject):
+    if len(candidates) == 1 and _stands_for_actor(message, pronoun) and _is_quantity_of_name(candidates[0], subject):
         return re.sub(r"['’]s?$", "", candidates[0])
     asks_who = is_singular and subject != "" and _ASKS_WHO.match(question) is not None
     people = [name for name in candidates if is_singular and _may_be_person(name, question, message)]
@@ -704,8 +708,8 @@ def _stands_for_actor(message: str, pronoun: re.Match[str]) -> bool:
     return (is_active is not None and is_passive is None) or pronoun[0].lower() in ("its", "their")
 
 
-def _has_quantity(name: str, subject: str) -> bool:
-    """Return whether a subject is a quantity that a name has: "net income of Amcor in 2023", "Amcor's net income".
+def _is_quantity_of_name(name: str, subject: str) -> bool:
+    """Return whether a subject is a quantity of a name: "net income of Amcor in 2023", "Amcor's net income" of Amcor.
 
     A quantity does nothing and owns nothing; the capital of Georgia does.
     """
@@ -714,36 +718,36 @@ def _has_quantity(name: str, subject: str) -> bool:
     return belongs_to_name and QUANTITY.search(subject) is not None
 
 
-def _add_owner_and_year(message: str, question: str) -> str:
-    """Return a message completed with the organisation, and the year, that the question before it names.
+def _add_owner_and_year(message: str, last_question: str) -> str:
+    """Return a message with the organisation and the year of the last question at its end.
 
     "What was net income?" after "What were Amcor's net sales in 2023?" means Amcor's, and 2023. For an office the year
-    is left out. The result is "" if the question before names no organisation or more than one.
+    is left out. The result is "" if the last question names no organisation or more than one.
     """
     owners, asks_office = set(), _ASKS_OFFICE_HOLDER.match(message) is not None
-    for match in names.NAME.finditer(question, question.find(" ") + 1):
+    for match in names.NAME.finditer(last_question, last_question.find(" ") + 1):
         written = match[0].rstrip(".,")
         without_possessive = re.sub(r"['’]s?$", "", written)
         name = _OFFICE_BEFORE_NAME.sub("", without_possessive)
         # A person's name looks like that of a firm; what is owned by it ("Ulta Beauty's net sales") tells them apart.
         is_owner = without_possessive != written or name != without_possessive
-        is_firm = not (_PERSON_NAME.fullmatch(name) or antecedents.is_treated_as_person(name, question))
+        is_firm = not (_PERSON_NAME.fullmatch(name) or antecedents.is_treated_as_person(name, last_question))
         has_letters = re.search(r"[^\W\d_]{2}", name) is not None
         if has_letters and (is_owner or (asks_office and is_firm)):
             owners.add(name)
     owner = owners.pop() if len(owners) == 1 else ""
     if not owner or len(owner) > LONGEST_NAME:
         return ""
-    year = None if asks_office else _YEAR_AT_END.search(question.rstrip(" ?.!"))
+    year = None if asks_office else _YEAR_AT_END.search(last_question.rstrip(" ?.!"))
     return f"{message[:1].upper()}{message[1:].rstrip(' ?.!')} of {owner}{f' {year[0]}' if year else ''}?"
 
 
-def _add_counted_noun_and_year(message: str, question: str) -> str:
-    """Return a message with the noun that the question before counts and with its year, where the message has none.
+def _add_counted_noun_and_year(message: str, last_question: str) -> str:
+    """Return a message with the noun that the last question counts, and with its year, where the message has none.
 
     "How many did Ulta Beauty remodel?" after "How many stores did it open during fiscal 2022?" means stores, and 2022.
     """
-    counted, year = _COUNTED_NOUN.match(question), _YEAR_AT_END.search(question.rstrip(" ?.!"))
+    counted, year = _COUNTED_NOUN.match(last_question), _YEAR_AT_END.search(last_question.rstrip(" ?.!"))
     if counted:
         message = re.sub(r"^(\W*how many) (?=(?:did|do|does|has|have)\b)", rf"\1 {counted[1]} ", message, flags=re.I)
     if year and not re.search(r"\d", message):
@@ -783,7 +787,7 @@ def _find_person(question: str, answer_people: Sequence[str]) -> str:
 def _find_person_in_earlier_questions(
     last_question: str, answer_people: Sequence[str], earlier_questions: Sequence[str]
 ) -> str:
-    """Return the only person of whom a conversation spoke before it came to a question without people; "" if unclear.
+    """Return the only person in the last of the earlier questions that names people; "" if that is unclear.
 
     After "What did Ingrid Falk find?" and "How much will the treatment cost?", "she" is still Ingrid Falk.
     """
@@ -1164,9 +1168,9 @@ def new_names(message: str) -> list[str]:
 
 
 def may_mean_several(message: str, standalone_question: str, last_question: str) -> bool:
-    """Return whether "it" may be the one of several things that the question before asks for, or another thing.
+    """Return whether "it" of a message may mean the one of several things that the last question asks for.
 
-    "How much did it use?" after "Which house used the most heat?" means a house that only the answer names.
+    "How much did it use?" after "Which house used the most heat?" may mean a house that only the answer names.
     """
     is_appended = standalone_question != last_question and standalone_question.startswith(last_question)
     return is_appended and antecedents.asks_which_one(last_question) and _IT_OR_THEY.search(message) is not None
@@ -1211,9 +1215,9 @@ def has_unresolved_reference(question: str) -> bool:
 
 
 def is_unresolved(message: str, standalone_question: str) -> bool:
-    """Return whether a follow-up still contains a pronoun of unknown meaning, alone or behind the question before.
+    """Return whether a follow-up still contains a pronoun of unknown meaning, alone or behind the last question.
 
-    A message that is appended to the question before is resolved if it names a thing ahead of the pronoun: "Does the
+    A message that is appended to the last question is resolved if it names a thing ahead of the pronoun: "Does the
     dog need a diet for it?".
     """
     typed = " ".join(message.split())

@@ -96,7 +96,7 @@ def document_fits(library: Collection, document_id: str, where: Filter) -> bool:
 
 
 def _find_mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> tuple[dict[str, Mention], str]:
-    """Return the mentions of a topic by document, and what the documents do: "mention “lead time”".
+    """Return the mentions of a topic by the document's id, and a phrase for what they have: "mention “lead time”".
 
     These are the documents that contain the topic as a phrase or, where there are none, all its words.
     """
@@ -113,7 +113,7 @@ def _find_mentions(library: Collection, topic: str, rows: Mapping[str, Any]) -> 
 
 
 def _first_line(library: Collection, lookup: Lookup, count: int, searched_documents: str, verb_phrase: str) -> str:
-    """Return the first line of a list: how many documents there are, and what was searched."""
+    """Return the first line of a list: how many documents there are, and what was searched, such as "12 documents"."""
     limits = [
         f"by {lookup.author}" if lookup.author else "",
         f"of the journal {lookup.journal}" if lookup.journal else "",

@@ -116,25 +116,27 @@ def read_cards(
     return MetadataAnswer(_answer_sentence(card, line), (card,), ((1, line),), date_in_words(value) or value)
 
 
-def _documents_of_last_answer(earlier: EarlierState | None, lookup: Lookup) -> list[str]:
+def _documents_of_last_answer(last_answer: EarlierState | None, lookup: Lookup) -> list[str]:
     """Return the ids of the documents that the last answer cites, at most `MOST_DOCUMENTS`.
 
     If the question has no word such as "paper", there are none unless the last answer was from a document's metadata:
     else "it" may be the thing that the document is about.
     """
-    citations = earlier["citations"] if earlier else []
+    citations = last_answer["citations"] if last_answer else []
     if not lookup.named and not any(is_card(citation["passage_id"]) for citation in citations):
         return []
     return list(dict.fromkeys(citation["document_id"] for citation in citations))[:MOST_DOCUMENTS]
 
 
-def _documents_of_kind(library: Collection, earlier: EarlierState | None, lookup: Lookup) -> list[str]:
+def _documents_of_kind(library: Collection, last_answer: EarlierState | None, lookup: Lookup) -> list[str]:
     """Return the ids of the documents cited by the last answer that are of the kind, and by the author, of a lookup.
 
     The kind is "list" or "letter" in "When did Ann Lee write that letter?".
     """
     kind = lookup.pointed
-    cited = list(dict.fromkeys(citation["document_id"] for citation in (earlier["citations"] if earlier else [])))
+    cited = list(
+        dict.fromkeys(citation["document_id"] for citation in (last_answer["citations"] if last_answer else []))
+    )
     if lookup.author:
         cards = library.passages([*map(card_id, cited)])
         authors = {card.document_id: set(words(_card_line(card, ("Authors",)))) for card in cards}

@@ -85,9 +85,10 @@ def question_without_then(message: str) -> str:
 
 
 def counts_another_group_then(stem: str, last_question: str, year: str) -> bool:
-    """Return whether a message counts another group than the question before, which names the year of its "then".
+    """Return whether a message counts another group than the last question, which names the year that "then" means.
 
-    "How many volunteers were there then?" after "How many visitors came in 2024?" does not count visitors.
+    "How many volunteers were there then?" (as `stem`, without "then") after "How many visitors came in 2024?" does not
+    count visitors.
     """
     counted, counted_before = _HOW_MANY_WERE_THERE.fullmatch(stem), _HOW_MANY_OF_GROUP.match(last_question)
     if counted is None or counted_before is None:

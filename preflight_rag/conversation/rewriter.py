@@ -132,7 +132,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         question = standalone(spelling.text if spelling else message, earlier, people, year)
         terms = self._known_terms(question)
         corrections = spelling.corrections if spelling else ()
-        rewrite = rewrite_by_rules(question, corrections=corrections, terms=terms, frequency=self._frequency())
+        rewrite = rewrite_by_rules(question, corrections=corrections, terms=terms, frequency=self._passage_counter())
         return replace(rewrite, terms=tuple(terms))
 
     def _speller(self) -> Speller | None:
@@ -174,7 +174,7 @@ class QueryRewriter(Runnable[str, Rewrite]):
         """Return the parts of a text that MeSH lists as one term; [] if MeSH is not used."""
         return [] if self._open_mesh is None else self._open_mesh.stretches(text)
 
-    def _frequency(self) -> Frequency | None:
+    def _passage_counter(self) -> Frequency | None:
         """Return a function that counts the passages that match a search expression; None if the library cannot.
 
         The function returns 0 for an expression that cannot be searched for.
