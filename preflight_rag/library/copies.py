@@ -98,19 +98,19 @@ class CopyStore(FoundCopyStore, Protocol):
     def make_copy_tables(self) -> None:
         """Create the tables if they are missing."""
 
-    def forget_changed(self) -> None:
+    def forget_changed_documents(self) -> None:
         """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
 
-    def documents_without_marks(self) -> Iterable[list[tuple[str, int]]]:
+    def documents_without_fingerprint(self) -> Iterable[list[tuple[str, int]]]:
         """Yield batches of `(id, version number)` of documents without a fingerprint, for the caller to add."""
 
-    def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
+    def add_fingerprints(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
         """Store `(document id, version number, number of words, fingerprint)` of documents to be compared."""
 
     def has_uncompared(self) -> bool:
         """Return whether a document waits to be compared with the others."""
 
-    def marked(self) -> Iterable[DocumentMarks]:
+    def fingerprints(self) -> Iterable[DocumentMarks]:
         """Yield the fingerprints of all documents, the earliest added first."""
 
     def write_copies(
@@ -196,14 +196,14 @@ def link_copies(store: CopyStore) -> list[DocumentCopy]:
     """
     store.make_copy_tables()
     # Before new marks are stored: a changed document is recognised by the generation of its old ones.
-    store.forget_changed()
-    for group in store.documents_without_marks():
-        store.add_marks(list(_fingerprint_rows(store, group)))
+    store.forget_changed_documents()
+    for group in store.documents_without_fingerprint():
+        store.add_fingerprints(list(_fingerprint_rows(store, group)))
     # Candidates are found over the fingerprints of all documents, which an ingest of nothing new need not read.
     if not store.has_uncompared():
         return []
     candidates = _find_candidates(store)
-    uncompared = [document.document_id for document in store.marked() if not document.compared]
+    uncompared = [document.document_id for document in store.fingerprints() if not document.compared]
     copies: list[DocumentCopy] = []
     compared_pairs: set[frozenset[str]] = set()
     # In a folder each group is a transaction of its own, so a killed run has at most one to do again.
@@ -227,7 +227,7 @@ def _find_candidates(store: CopyStore) -> dict[str, list[str]]:
     """
     import numpy as np
 
-    documents = [document for document in store.marked() if document.marks]
+    documents = [document for document in store.fingerprints() if document.marks]
     if len(documents) < 2:
         return {}
     ids = [document.document_id for document in documents]

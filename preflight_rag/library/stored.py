@@ -286,7 +286,7 @@ class FolderCollection(StoredCollection):
                 "note": manifest.note,
                 "generation": manifest.generation,
                 "bytes": sum(entry["size"] for entry in manifest.files.values()),
-                "waiting_documents": store.pending(manifest.generation),
+                "waiting_documents": store.count_changed_since(manifest.generation),
             }
         return {
             "path": str(self.path),
@@ -316,7 +316,7 @@ class FolderCollection(StoredCollection):
         manifest, passages = read_manifest(self._root), store.count_passages()
         if manifest is None:
             return [*problems, "the library has no index yet"] if passages else problems
-        if waiting_count := store.pending(manifest.generation):
+        if waiting_count := store.count_changed_since(manifest.generation):
             problems.append(f"documents that the index does not know: {waiting_count}")
         # Both have to agree only if no document waits for the index.
         elif manifest.passages != passages:

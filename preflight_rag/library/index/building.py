@@ -121,7 +121,7 @@ def _write_other_files(root: Path, folder: Path, store: Store, step: Callable[[s
     write_vocabulary(folder / WORDS, texts_by_document(store))
     step(TERMS)
     write_terms(folder / TERMS, store.texts(), _read_previous_terms(root))
-    write_places(folder / PLACES, store.places())
+    write_places(folder / PLACES, store.passage_places())
 
 
 def _open_previous_index(root: Path) -> Index | None:
@@ -191,7 +191,7 @@ def _write_contents(root: Path, folder: Path, store: Store, previous: Index | No
                 # Skip the settings. The listed documents are unchanged, since otherwise the index is not extended.
                 old.readline()
                 shutil.copyfileobj(old, file)
-        for document in store.contents(previous.manifest.generation if previous else 0):
+        for document in store.documents_since(previous.manifest.generation if previous else 0):
             file.write(json.dumps(document) + "\n")
 
 

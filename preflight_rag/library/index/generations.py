@@ -364,7 +364,7 @@ class CurrentIndex:
         notes = list(self._repairs)
         with self._lock:
             generation = self._index.manifest.generation if self._index else None
-        if generation is not None and (waiting := self._store.pending(generation)):
+        if generation is not None and (waiting := self._store.count_changed_since(generation)):
             notes.append(f"Documents that wait for the next ingest to bring them into the index: {waiting}")
         return notes
 

@@ -51,7 +51,7 @@ def can_grow(previous: Index, store: Store, vectors: StoredVectors, *, kind: Ind
     if may_reuse_rows or not (vectors.rows[:count] == previous.rows).all():
         return False
     # Titles are in the index, too, and a new title changes the document but none of its rows.
-    return not store.is_changed(manifest.generation, int(previous.rows[-1]))
+    return not store.has_changes_since(manifest.generation, int(previous.rows[-1]))
 
 
 def grow(
@@ -84,5 +84,5 @@ def grow(
     step(TERMS)
     if previous.terms is not None:
         grow_terms(previous.terms, folder / TERMS, store.texts(last))
-    grow_places(previous_folder / PLACES, folder / PLACES, store.places(last))
+    grow_places(previous_folder / PLACES, folder / PLACES, store.passage_places(last))
     return DenseKind(previous.manifest.dense, previous.manifest.settings), previous.manifest.built

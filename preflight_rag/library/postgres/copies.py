@@ -148,7 +148,7 @@ class CopyTables(FoundCopies):
             for statement in _TABLES.split(";\n"):
                 self._connection.execute(statement)
 
-    def forget_changed(self) -> None:
+    def forget_changed_documents(self) -> None:
         """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
         gone = [key for (key,) in self._rows(_GONE)]
         if not gone:
@@ -172,12 +172,12 @@ class CopyTables(FoundCopies):
                 where not exists (select from library_passages p where p.row = c.{column} and {sees("p")})"""
             self.has_changed |= self._connection.execute(statement).rowcount > 0
 
-    def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
+    def documents_without_fingerprint(self) -> Iterator[list[tuple[str, int]]]:
         """Yield batches of `(id, number)` of documents without a fingerprint, for the caller to add."""
         while rows := self._rows(_WITHOUT_MARKS):
             yield [(row[0], row[1]) for row in rows]
 
-    def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
+    def add_fingerprints(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
         """Store `(document id, version number, number of words, fingerprint)` of documents to be compared."""
         with self._connection.cursor() as cursor:
             cursor.executemany(
@@ -189,7 +189,7 @@ class CopyTables(FoundCopies):
         """Return whether a document waits to be compared with the others."""
         return self._rows("select exists (select from library_document_marks where not compared)") == [(True,)]
 
-    def marked(self) -> Iterator[DocumentMarks]:
+    def fingerprints(self) -> Iterator[DocumentMarks]:
         """Yield the fingerprints of all documents, the earliest added first."""
         last = 0
         while rows := self._rows(_MARKED, [last]):

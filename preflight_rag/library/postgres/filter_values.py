@@ -50,11 +50,11 @@ class PostgresValues:
 
     def rows(self) -> set[int]:
         """Return all published rows."""
-        return {row for (row,) in self._store.rows_of(f"select row from library_passages where {sees()}")}
+        return {row for (row,) in self._store.read_rows(f"select row from library_passages where {sees()}")}
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
         """Return the rows whose value in a column passes the test `fits`."""
-        select = self._store.rows_of
+        select = self._store.read_rows
         if name == "id":
             own = _fitting(select(_OF_PASSAGES.format(value="id")), fits, "text")
             return own | self._passages(_fitting(select(_OF_DOCUMENTS.format(value="d.id", also="")), fits, "text"))
@@ -71,28 +71,28 @@ class PostgresValues:
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
         """Return the rows whose value under a metadata key passes the test."""
-        values, select = [storable_text(key)], self._store.rows_of
+        values, select = [storable_text(key)], self._store.read_rows
         own = _fitting_json(select(_KEY_OF_PASSAGES.format(), values), fits)
         return own | self._passages(_fitting_json(select(_KEY_OF_DOCUMENTS.format(also=""), values), fits))
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
         """Return the rows of documents without a date whose value under a metadata key passes the test."""
-        found = self._store.rows_of(_KEY_OF_DOCUMENTS.format(also="and d.date is null"), [storable_text(key)])
+        found = self._store.read_rows(_KEY_OF_DOCUMENTS.format(also="and d.date is null"), [storable_text(key)])
         return self._passages(_fitting_json(found, fits))
 
     def keys(self) -> set[str]:
         """Return all keys of metadata."""
-        return {key for (key,) in self._store.rows_of(_KEYS)}
+        return {key for (key,) in self._store.read_rows(_KEYS)}
 
     def dates(self) -> list[tuple[object, int]]:
         """Return the dates of documents, and how many have each."""
-        return [(date, count) for date, count in self._store.rows_of(_DATES)]
+        return [(date, count) for date, count in self._store.read_rows(_DATES)]
 
     def _passages(self, documents: Iterable[int]) -> set[int]:
         """Return the rows of documents' passages."""
         statement = f"select row from library_passages where document = any(%s) and {sees()}"
         keys = list(documents)
-        return {row for (row,) in self._store.rows_of(statement, [keys])} if keys else set()
+        return {row for (row,) in self._store.read_rows(statement, [keys])} if keys else set()
 
 
 def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:

@@ -242,7 +242,7 @@ class PostgresLibrary(StoredCollection):
             "database_bytes": store.size(),
             "embedder": store.meta("embedder"),
             "splitter": store.meta("splitter"),
-            "index": store.index_facts(),
+            "index": store.index_summary(),
         }
 
     def lost_documents(self) -> list[str]:

@@ -30,13 +30,13 @@ _UNKNOWN_PIECES = "select count(*) from library_postings where piece not in (sel
 
 def library_problems(store: PostgresStore) -> list[str]:
     """Return the problems of the library, one line each."""
-    found = [f"document {id} has no passage" for (id,) in store.rows_of(_WITHOUT_PASSAGES, [MOST_NAMED])]
-    found += [f"document {id} is there twice" for (id,) in store.rows_of(_TWICE, [MOST_NAMED])]
+    found = [f"document {id} has no passage" for (id,) in store.read_rows(_WITHOUT_PASSAGES, [MOST_NAMED])]
+    found += [f"document {id} is there twice" for (id,) in store.read_rows(_TWICE, [MOST_NAMED])]
     found += _broken_passages(store)
-    ((passages, waiting, listed),) = store.rows_of(_COUNTS)
+    ((passages, waiting, listed),) = store.read_rows(_COUNTS)
     if listed != passages + waiting:
         found.append(f"the words are those of {listed} passages, the library has {passages}")
-    if lost := store.rows_of(_UNKNOWN_PIECES)[0][0]:
+    if lost := store.read_rows(_UNKNOWN_PIECES)[0][0]:
         found.append(f"posting lists of no piece: {lost}")
     return found
 
@@ -45,7 +45,7 @@ def _broken_passages(store: PostgresStore) -> list[str]:
     """Return passages whose text does not match their id, or that lack a document or a vector of the right length."""
     recorded = store.meta("embedder")
     found, last = list[str](), -1
-    while rows := store.rows_of(_TEXTS, [last, CHUNK]):
+    while rows := store.read_rows(_TEXTS, [last, CHUNK]):
         last = rows[-1][0]
         for _, id, document, start, text, numbers in rows:
             if document is None:

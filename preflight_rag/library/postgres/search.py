@@ -101,7 +101,7 @@ def hybrid_search(
             shown.add(row)
     # The hits that are only shown need names alone: terms and vectors are sent of `read`.
     rows = list(dict.fromkeys((*read, *sorted(shown))))
-    found = {row[0]: row for row in store.rows_of(_CANDIDATES, {"read": read, "rows": rows})}
+    found = {row[0]: row for row in store.read_rows(_CANDIDATES, {"read": read, "rows": rows})}
     if len(found) != len(rows):
         raise PassageGone(f"A passage of {store.name} was deleted during the search", help="Search again.")
     near_by = row_cosines(vector, vector_matrix([found[row][7] for row in read])).tolist()
@@ -162,7 +162,7 @@ def _rankings(
     def near_by(depth: int) -> ScoredRanking:
         """Return the nearest passages by vector, to a depth."""
         wanted = {**values, "limit": depth, "wide": LOOKED_AT * depth}
-        found = near if depth == query.depth else cast("list[tuple[int, float]]", store.rows_of(nearest, wanted))
+        found = near if depth == query.depth else cast("list[tuple[int, float]]", store.read_rows(nearest, wanted))
         return ScoredRanking.of(
             found if filtered is None else _among(store, nearest, wanted, found, filtered, passages)
         )
@@ -188,7 +188,7 @@ def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None
     def searched(wanted: np.ndarray) -> np.ndarray:
         """Return which rows are visible and among those searched."""
         seen = f"select row from library_passages where row = any(%s) and {sees()}"
-        is_there = np.isin(wanted, [row for (row,) in store.rows_of(seen, [wanted.tolist()])])
+        is_there = np.isin(wanted, [row for (row,) in store.read_rows(seen, [wanted.tolist()])])
         return is_there if among is None else is_there & np.isin(wanted, among)
 
     return Copies(store.passage_copies(linked), searched)
@@ -215,7 +215,7 @@ def _among(
         if len(kept) >= wanted or limit >= passages:
             return kept[:wanted]
         limit = min(passages, 2 * max(limit, wanted * passages // max(1, len(among))))
-        near = cast("list[tuple[int, float]]", store.rows_of(nearest, {**values, "limit": limit, "wide": limit}))
+        near = cast("list[tuple[int, float]]", store.read_rows(nearest, {**values, "limit": limit, "wide": limit}))
 
 
 def _product(vector: np.ndarray, sent: bytes) -> float:

@@ -95,7 +95,7 @@ class PostgresStore:
         """Close the connections; a second call does nothing."""
         self.connections.close()
 
-    def rows_of(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
+    def read_rows(self, statement: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
         """Return the rows that a statement reads, in PostgreSQL's binary format if that is shorter."""
 
         def read(connection: Connection) -> list[Row]:
@@ -105,7 +105,7 @@ class PostgresStore:
 
     def meta(self, key: str) -> Any:
         """Return a setting, or None."""
-        rows = self.rows_of("select value from library_meta where key = %s", [storable_text(key)])
+        rows = self.read_rows("select value from library_meta where key = %s", [storable_text(key)])
         try:
             return json.loads(rows[0][0]) if rows else None
         except ValueError:
@@ -125,7 +125,7 @@ class PostgresStore:
     def state(self) -> tuple[int, int]:
         """Return the numbers of the last publication and of the last change of tags."""
         rows: dict[str, str] = dict(
-            self.rows_of("select key, value from library_meta where key in ('generation', 'tagged')")
+            self.read_rows("select key, value from library_meta where key in ('generation', 'tagged')")
         )  # type: ignore[arg-type]
         return int(rows["generation"]), int(rows["tagged"])
 
@@ -146,16 +146,16 @@ class PostgresStore:
         statement = """select d.id, d.source, d.title, d.date, d.authors::text, d.metadata::text, d.origin, d.added_at,
                 (select count(*) from library_passages p where p.document = d.key)
             from library_documents d where d.key = any(%s) order by d.id collate "C" """
-        keys = self.rows_of(f'select key from library_documents where {sees()} order by id collate "C"')
+        keys = self.read_rows(f'select key from library_documents where {sees()} order by id collate "C"')
         for start in range(0, len(keys), CHUNK):
-            for row in self.rows_of(statement, [[key for (key,) in keys[start : start + CHUNK]]]):
+            for row in self.read_rows(statement, [[key for (key,) in keys[start : start + CHUNK]]]):
                 read = dict(zip(names, row, strict=True))
                 yield read | {name: json.loads(read[name]) for name in ("authors", "metadata")}
 
     def all_passage_ids(self) -> list[str]:
         """Return the ids of all passages, ordered by id."""
         statement = f'select id from library_passages where {sees()} order by id collate "C"'
-        return [row[0] for row in self.rows_of(statement)]
+        return [row[0] for row in self.read_rows(statement)]
 
     def passages(self, ids: Sequence[str]) -> dict[str, Passage]:
         """Return the passages that exist, by id; while one is being replaced, its published version.
@@ -164,7 +164,7 @@ class PostgresStore:
         """
         # False sorts before true: of two versions the published one comes last, and so is the one in the dict.
         statement = f"{_PASSAGES} where p.id = any(%s) order by {sees('p')}, p.row"
-        found = {row[1]: self._passage(row) for row in self.rows_of(statement, [list(map(storable_text, ids))])}
+        found = {row[1]: self._passage(row) for row in self.read_rows(statement, [list(map(storable_text, ids))])}
         originals = self.originals() if found else {}
         for name, passage in found.items() if originals else ():
             if original := originals.get(passage.document_id):
@@ -203,7 +203,7 @@ class PostgresStore:
         statement = f"""select id, source, title, date, authors::text, metadata::text from library_documents
             where id = any(%s) order by {sees()}, key"""
         found = {}
-        for row in self.rows_of(statement, [list(map(storable_text, document_ids))]):
+        for row in self.read_rows(statement, [list(map(storable_text, document_ids))]):
             card = card_of(dict(zip(names, row, strict=True)))
             found[card.id] = card
         return found
@@ -213,7 +213,7 @@ class PostgresStore:
         statement = f"""select d.id, p.id from library_documents d join library_passages p on p.document = d.key
             where d.id = any(%s) and {sees("d")} order by d.key, p.position"""
         found: dict[str, list[str]] = {}
-        for document, passage in self.rows_of(statement, [list(map(storable_text, document_ids))]):
+        for document, passage in self.read_rows(statement, [list(map(storable_text, document_ids))]):
             found.setdefault(document, []).append(passage)
         return found
 
@@ -221,38 +221,38 @@ class PostgresStore:
         """Return the document id of each passage's row that still exists."""
         statement = """select p.row, d.id from library_passages p join library_documents d on d.key = p.document
             where p.row = any(%s)"""
-        return dict(self.rows_of(statement, [list(rows)]))
+        return dict(self.read_rows(statement, [list(rows)]))
 
     def passages_at(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the passage id of each row that still exists."""
-        return dict(self.rows_of("select row, id from library_passages where row = any(%s)", [list(rows)]))
+        return dict(self.read_rows("select row, id from library_passages where row = any(%s)", [list(rows)]))
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each passage that exists."""
         # The published version comes last, as in `passages`.
         statement = f"select id, row from library_passages where id = any(%s) order by {sees()}, row"
-        return dict(self.rows_of(statement, [list(ids)]))
+        return dict(self.read_rows(statement, [list(ids)]))
 
     def vectors(self, ids: Sequence[str]) -> dict[str, np.ndarray]:
         """Return the stored vectors, by passage id."""
         statement = f"""select p.id, vector_send(v.vector) from library_passages p join library_vectors v
             on v.row = p.row where p.id = any(%s) order by {sees("p")}, p.row"""
-        return {name: vector_values(sent) for name, sent in self.rows_of(statement, [list(ids)])}
+        return {name: vector_values(sent) for name, sent in self.read_rows(statement, [list(ids)])}
 
     def terms(self, ids: Sequence[str]) -> dict[str, bytes]:
         """Return the stored terms of passages (`encoded_terms`), by passage id."""
         statement = f"select id, terms from library_passages where id = any(%s) order by {sees()}, row"
-        return dict(self.rows_of(statement, [list(ids)]))
+        return dict(self.read_rows(statement, [list(ids)]))
 
     def passages_like(self, pattern: str) -> Iterator[tuple[str, str, str]]:
         """Yield `(id, document id, text)` of the passages whose text is LIKE a pattern, by document."""
         statement = f"""select p.id, d.id, p.text from library_passages p join library_documents d on d.key = p.document
             where {sees("p")} and (%(like)s = '' or p.text ilike %(like)s) order by d.key, p.position"""
-        yield from self.rows_of(statement, {"like": storable_text(pattern)})  # type: ignore[misc]
+        yield from self.read_rows(statement, {"like": storable_text(pattern)})  # type: ignore[misc]
 
     def titles(self) -> list[tuple[str, str]]:
         """Return `(id, title)` of all documents."""
-        return self.rows_of(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]
+        return self.read_rows(f"select id, title from library_documents where {sees()}")  # type: ignore[return-value]
 
     def counts(self) -> dict[str, int]:
         """Return the numbers of documents, passages, their tokens, and passages that wait to be deleted."""
@@ -260,14 +260,14 @@ class PostgresStore:
             count(*) filter (where {sees()}), coalesce(sum(tokens) filter (where {sees()}), 0)::bigint,
             count(*) filter (where retired is not null and not {sees()}) from library_passages"""
         names = ("documents", "passages", "tokens", "retired")
-        return dict(zip(names, self.rows_of(statement)[0], strict=True))
+        return dict(zip(names, self.read_rows(statement)[0], strict=True))
 
     def size(self) -> int:
         """Return the size of the tables with their indices, in bytes."""
         statement = "select sum(pg_total_relation_size(name::regclass))::bigint from unnest(%s::text[]) as name"
-        return int(self.rows_of(statement, [list(TABLES)])[0][0])
+        return int(self.read_rows(statement, [list(TABLES)])[0][0])
 
-    def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+    def list_documents(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
         """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
         "" matches all; the latest come first.
@@ -275,40 +275,40 @@ class PostgresStore:
         names = ("d.title", "d.id", "d.source")
         fits = f"{sees('d')} and (%(like)s = '' or {' or '.join(f'{name} ilike %(like)s' for name in names)})"
         values = {"like": storable_text(like), "offset": offset, "limit": limit}
-        total = self.rows_of(f"select count(*) from library_documents d where {fits}", values)[0][0]
+        total = self.read_rows(f"select count(*) from library_documents d where {fits}", values)[0][0]
         order = 'order by d.added_at desc, d.id collate "C" limit %(limit)s offset %(offset)s'
-        rows = self.rows_of(f"{_LISTED} where {fits} {order}", values)
+        rows = self.read_rows(f"{_LISTED} where {fits} {order}", values)
         return [dict(zip(ROW, row, strict=True)) for row in rows], int(total)
 
-    def listed_row(self, document_id: str) -> dict[str, Any] | None:
-        """Return the row of one document as `listed` gives it."""
-        rows = self.rows_of(f"{_LISTED} where {sees('d')} and d.id = %s", [storable_text(document_id)])
+    def list_document(self, document_id: str) -> dict[str, Any] | None:
+        """Return the row of one document as `list_documents` gives it."""
+        rows = self.read_rows(f"{_LISTED} where {sees('d')} and d.id = %s", [storable_text(document_id)])
         return dict(zip(ROW, rows[0], strict=True)) if rows else None
 
     def document_ids(self) -> list[str]:
         """Return the ids of all documents, ordered."""
         statement = f'select id from library_documents where {sees()} order by id collate "C"'
-        return [row[0] for row in self.rows_of(statement)]
+        return [row[0] for row in self.read_rows(statement)]
 
     def origin_is_used(self, origin: str) -> bool:
         """Return whether a document was read from this file."""
         statement = f"select 1 from library_documents where {sees()} and origin = %s and origin <> '' limit 1"
-        return bool(self.rows_of(statement, [storable_text(origin)]))
+        return bool(self.read_rows(statement, [storable_text(origin)]))
 
-    def origins_counted(self) -> list[tuple[str, int]]:
+    def count_by_origin(self) -> list[tuple[str, int]]:
         """Return each file with its number of documents; "" stands for documents that came from no file."""
         return [
             (row[0], row[1])
-            for row in self.rows_of(f"""select origin, count(*) from library_documents
+            for row in self.read_rows(f"""select origin, count(*) from library_documents
             where {sees()} group by origin""")
         ]
 
-    def tags_counted(self) -> list[tuple[str, int]]:
+    def count_by_tag(self) -> list[tuple[str, int]]:
         """Return each tag with its number of documents, in alphabetical order."""
         statement = f"""select e.value::text from library_documents d, json_each(d.metadata) e
             where {sees("d")} and e.key = 'tags'"""
         found: dict[str, int] = {}
-        for (text,) in self.rows_of(statement):
+        for (text,) in self.read_rows(statement):
             value = json.loads(text)
             for tag in value if isinstance(value, list) else [value]:
                 if isinstance(tag, str) and tag.strip():
@@ -318,7 +318,7 @@ class PostgresStore:
     @property
     def copies(self) -> FoundCopies:
         """The tables of copies among the documents."""
-        return FoundCopies(self.rows_of)
+        return FoundCopies(self.read_rows)
 
     def passage_copies(self, linked: int | None) -> Mapping[int, tuple[int, ...]]:
         """Return, for each copied passage's row, the rows of the passages with its text; cached until copies change.
@@ -350,12 +350,12 @@ class PostgresStore:
         now = time.monotonic()
         if now > self._asked_at + ASK_AGAIN_SECONDS:
             statement = "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)"
-            self._indexed = self.rows_of(statement, [DENSE_INDEX]) == [(True,)]
+            self._indexed = self.read_rows(statement, [DENSE_INDEX]) == [(True,)]
             self._asked_at = now
         return self._indexed
 
-    def index_facts(self) -> dict[str, Any] | None:
+    def index_summary(self) -> dict[str, Any] | None:
         """Return the number of passages, the kind of vector search and the number of pieces; None without passages."""
-        row = self.rows_of("""select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces""")[0]
+        row = self.read_rows("""select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces""")[0]
         kind = "hnsw" if self.has_dense_index() else "exact"
         return {"passages": row[0], "dense": kind, "pieces": row[1]} if row[0] else None

@@ -37,7 +37,7 @@ class PostgresVocabulary(Vocabulary):
         self._store = store
 
     def __len__(self) -> int:
-        return int(self._store.rows_of("select count(distinct word) from library_words")[0][0])
+        return int(self._store.read_rows("select count(distinct word) from library_words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
         """Return the counts of those words that the library contains, by the word as given."""
@@ -45,7 +45,7 @@ class PostgresVocabulary(Vocabulary):
         for word in words:
             wanted.setdefault(storable_text(normalize("NFC", word).lower()), []).append(word)
         found: dict[str, WordCount] = {}
-        for row in self._store.rows_of(_COUNTS, [list(wanted)]) if wanted else ():
+        for row in self._store.read_rows(_COUNTS, [list(wanted)]) if wanted else ():
             found.update(dict.fromkeys(wanted[row[0]], WordCount(*row)))
         return found
 
@@ -61,8 +61,8 @@ class PostgresVocabulary(Vocabulary):
             "tail": word[-TAIL:],
             "near": neighbours(word),
         }
-        return [WordCount(*row) for row in self._store.rows_of(_SIMILAR, values)]
+        return [WordCount(*row) for row in self._store.read_rows(_SIMILAR, values)]
 
     def passages(self) -> int:
         """Return the sum of all words' passage counts, the denominator of their frequencies."""
-        return int(self._store.rows_of("select coalesce(sum(passages), 0)::bigint from library_words")[0][0])
+        return int(self._store.read_rows("select coalesce(sum(passages), 0)::bigint from library_words")[0][0])

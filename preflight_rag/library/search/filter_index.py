@@ -102,7 +102,7 @@ class SqliteValues:
 
     def state(self) -> tuple[int, int]:
         """Return the numbers of the last write of a document, and of tags."""
-        return self._store.generation(), self._store.tagged()
+        return self._store.generation(), self._store.tags_generation()
 
     def rows(self) -> set[int]:
         """Return all rows, including retired ones, which an index may still contain."""

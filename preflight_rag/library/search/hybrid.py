@@ -379,7 +379,7 @@ class _PassageNames:
         rows = sorted(set(chain.from_iterable(ranking.tolist() for ranking in rankings)))
         if self._index.places is None:
             self._identities = require_all(self._store, rows, self._store.identities(rows))
-        elif not self._store.holds(rows):
+        elif not self._store.has_all_rows(rows):
             raise _missing_passages_error(self._store)
 
     def __call__(self, rows: Sequence[int]) -> list[tuple[str, str]]:

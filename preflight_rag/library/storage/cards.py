@@ -15,17 +15,18 @@ from preflight_rag.ingest.loaders.read_report import READ_REPORT
 from preflight_rag.state.values import Passage
 
 _PREFIX = "card:"
-_FIELDS = {
+_LABELS = {
     "journal": "Journal", "publisher": "Publisher", "volume": "Volume", "issue": "Issue", "pages": "Pages",
     "doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "keywords": "Keywords", "mesh": "MeSH terms",
     "publication_types": "Type", "article_type": "Type", "subject": "Subject", "category": "Category", "url": "Address",
     "total_pages": "Number of pages", "rows": "Rows",
 }  # fmt: skip
-"""Labels of the lines of a card, by the names of the metadata."""
-_LEFT_OUT = frozenset(
+"""Labels of the lines of a card, by the keys of the metadata."""
+# Keys that say nothing of the document, or that `card_of` reads from the row.
+_OMITTED_KEYS = frozenset(
     {"sections", "path", "origin", "row", "producer", "creator", "description", "title", "authors", "date", READ_REPORT}
 )
-_LONGEST = 300
+_MOST_CHARACTERS = 300
 """Most characters of a value; longer ones are texts, not metadata. A guess."""
 
 
@@ -48,20 +49,20 @@ def card_of(row: Mapping[str, Any]) -> Passage:
     """Return the card for a document's row, with one line for each known field."""
     metadata = json.loads(row["metadata"])
     authors = json.loads(row["authors"])
-    published = "Published" if metadata.keys() & {"journal", "doi", "pmid"} else "Date"
-    lines = {"Title": row["title"], "Authors": "; ".join(authors), published: row["date"] or ""}
+    date_label = "Published" if metadata.keys() & {"journal", "doi", "pmid"} else "Date"
+    lines = {"Title": row["title"], "Authors": "; ".join(authors), date_label: row["date"] or ""}
     for key, value in metadata.items():
-        if key in _LEFT_OUT:
+        if key in _OMITTED_KEYS:
             continue
-        name = _FIELDS.get(key, key.replace("_", " ").capitalize())
-        if text := _text(value):
+        label = _LABELS.get(key, key.replace("_", " ").capitalize())
+        if text := _one_line(value):
             # Two keys may have one label, and no key may take the place of the title.
-            lines.setdefault(name, text)
+            lines.setdefault(label, text)
     if row["source"].startswith("PMID ") and "PMID" not in lines:
         lines["PMID"] = row["source"].removeprefix("PMID ")
     path = str(metadata.get("path") or "")
     lines["File" if path else "Source"] = Path(path).name if path else row["source"]
-    text = "\n".join(f"{name}: {value}" for name, value in lines.items() if value)
+    text = "\n".join(f"{label}: {value}" for label, value in lines.items() if value)
     return Passage(
         id=card_id(row["id"]),
         document_id=row["id"],
@@ -74,11 +75,11 @@ def card_of(row: Mapping[str, Any]) -> Passage:
     )
 
 
-def _text(value: Any) -> str:
-    """Return a value on one line; empty if it is not a plain value or too long."""
+def _one_line(value: Any) -> str:
+    """Return a text, a number, or a list of these on one line; "" for any other value, or if it is too long."""
     if isinstance(value, list):
         value = "; ".join(str(item) for item in value if isinstance(item, str | int | float))
     if not isinstance(value, str | int | float) or isinstance(value, bool):
         return ""
     text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST else ""
+    return text if len(text) <= _MOST_CHARACTERS else ""

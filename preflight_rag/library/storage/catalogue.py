@@ -67,13 +67,13 @@ class CatalogueStore(PassageReader, Protocol):
     def meta(self, key: str) -> Any:
         """Return a setting, or None."""
 
-    def listed(self, like: str, offset: int, limit: int) -> tuple[Sequence[Mapping[str, Any]], int]:
+    def list_documents(self, like: str, offset: int, limit: int) -> tuple[Sequence[Mapping[str, Any]], int]:
         """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
         "" matches all; the latest come first.
         """
 
-    def listed_row(self, document_id: str) -> Mapping[str, Any] | None:
+    def list_document(self, document_id: str) -> Mapping[str, Any] | None:
         """Return the row of one document."""
 
     def document_ids(self) -> list[str]:
@@ -82,16 +82,17 @@ class CatalogueStore(PassageReader, Protocol):
     def origin_is_used(self, origin: str) -> bool:
         """Return whether a document was read from this file."""
 
-    def origins_counted(self) -> list[tuple[str, int]]:
+    def count_by_origin(self) -> list[tuple[str, int]]:
         """Return each file with its number of documents; "" stands for documents that came from no file."""
 
     def originals(self) -> Mapping[str, str]:
         """Return, for each copied document, the document that is searched instead."""
 
-    def tags_counted(self) -> list[tuple[str, int]]:
+    def count_by_tag(self) -> list[tuple[str, int]]:
         """Return each tag with its number of documents, in alphabetical order."""
 
 
+# The columns of a document's row in the catalogue.
 ROW = (
     *("id", "title", "source", "date", "origin", "added_at", "doi", "pmcid", "pmid", "url", "tags", "read", "saved"),
     "passages",
@@ -115,21 +116,24 @@ class Catalogue:
         return self._store.counts()
 
     def documents(self, query: str = "", *, offset: int = 0, limit: int = 50) -> tuple[list[CatalogueEntry], int]:
-        """Return a page of documents whose title, id or source contains the query, latest first, and their number."""
-        # The backslash first: those that escape % and _ are not to be escaped themselves.
+        """Return one page of the documents whose title, id or source contains the query, and the number of all of them.
+
+        The latest documents come first; an empty query matches all.
+        """
+        # The backslash first, so that those which escape % and _ are not escaped themselves.
         literal = query.strip().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        rows, total = self._store.listed(f"%{literal}%" if literal else "", offset, limit)
+        rows, total = self._store.list_documents(f"%{literal}%" if literal else "", offset, limit)
         originals = self._store.originals() if rows else {}
-        return [_entry(row, self._store, originals) for row in rows], total
+        return [_make_entry(row, self._store, originals) for row in rows], total
 
     def document(self, document_id: str) -> CatalogueEntry | None:
         """Return the entry of a document by its id; None if there is none."""
-        row = self._store.listed_row(document_id)
-        return None if row is None else _entry(row, self._store, self._store.originals())
+        row = self._store.list_document(document_id)
+        return None if row is None else _make_entry(row, self._store, self._store.originals())
 
     def knows(self, document_id: str) -> bool:
         """Return whether there is a document of that id."""
-        return self._store.listed_row(document_id) is not None
+        return self._store.list_document(document_id) is not None
 
     def ids(self) -> list[str]:
         """Return the ids of all documents, ordered."""
@@ -144,20 +148,22 @@ class Catalogue:
         return self._store.origin_is_used(origin)
 
     def tags(self) -> dict[str, int]:
-        """Count the documents of each tag."""
-        return dict(self._store.tags_counted())
+        """Return each tag with its number of documents, in alphabetical order."""
+        return dict(self._store.count_by_tag())
 
     def folders(self) -> dict[str, int]:
-        """Count the documents in each folder and below it, by names that the filter field `folder` accepts.
+        """Return the number of documents in each folder and below it, by names that the filter field `folder` accepts.
 
-        A name begins with the last folder that all files have in common; a single folder is left out.
+        A name begins with the last folder that all files have in common. The result is empty if there is only one name.
         """
-        parents = [(PurePath(origin).parent, count) for origin, count in self._store.origins_counted() if origin]
+        counts_by_parent = [
+            (PurePath(origin).parent, count) for origin, count in self._store.count_by_origin() if origin
+        ]
         uploads = self._folder.absolute() / UPLOADS
         # Uploads are in the library's folder, which may have nothing in common with the folders of the documents.
-        own = [(parent, count) for parent, count in parents if not parent.is_relative_to(uploads)]
-        uploaded = sum(count for _, count in parents) - sum(count for _, count in own)
-        found = {f"{uploads.parent.name}/{UPLOADS}": uploaded} if uploaded else {}
+        own = [(parent, count) for parent, count in counts_by_parent if not parent.is_relative_to(uploads)]
+        uploaded_count = sum(count for _, count in counts_by_parent) - sum(count for _, count in own)
+        counts = {f"{uploads.parent.name}/{UPLOADS}": uploaded_count} if uploaded_count else {}
         # `commonpath` refuses an empty list, and paths of two drives.
         if len({parent.anchor for parent, _ in own}) == 1:
             common = PurePath(os.path.commonpath([parent for parent, _ in own]))
@@ -166,19 +172,19 @@ class Catalogue:
                     if not folder.is_relative_to(common):
                         break
                     name = "/".join((common.name, *folder.relative_to(common).parts)).strip("/")
-                    found[name] = found.get(name, 0) + count
-        return dict(sorted(found.items())) if len(found) > 1 else {}
+                    counts[name] = counts.get(name, 0) + count
+        return dict(sorted(counts.items())) if len(counts) > 1 else {}
 
     def kinds(self) -> dict[str, int]:
-        """Count the documents of each kind of file."""
-        found: dict[str, int] = {}
-        for origin, count in self._store.origins_counted():
+        """Return the number of documents of each kind of file, such as "pdf"; "" stands for no file."""
+        counts: dict[str, int] = {}
+        for origin, count in self._store.count_by_origin():
             kind = _kind(origin)
-            found[kind] = found.get(kind, 0) + count
-        return dict(sorted(found.items()))
+            counts[kind] = counts.get(kind, 0) + count
+        return dict(sorted(counts.items()))
 
     def open_file(self, entry: CatalogueEntry) -> int:
-        """Return an entry's file, opened for reading, which the caller has to close.
+        """Open an entry's file for reading, and return its file descriptor, which the caller has to close.
 
         Raises:
             OSError: The file is gone, or was replaced by something else.
@@ -186,83 +192,84 @@ class Catalogue:
         if entry.file is None:
             raise FileNotFoundError(entry.origin)
         # Opened first and compared then: a link that takes the file's place in between leads elsewhere, and is noticed.
-        number = open_regular(entry.file)
-        if str(real_path(number, entry.file)) != _place(self._store, entry.origin):
-            os.close(number)
+        descriptor = open_regular(entry.file)
+        if str(real_path(descriptor, entry.file)) != _reading_path(self._store, entry.origin):
+            os.close(descriptor)
             raise FileNotFoundError(entry.origin)
-        return number
+        return descriptor
 
     def passage(self, passage_id: str) -> Passage | None:
         """Return a passage, or None; also a passage of an older version, as long as the index refers to it."""
         return self._store.passages([passage_id]).get(passage_id)
 
     def passages(self, document_id: str, most: int) -> list[Passage]:
-        """Return a document's first passages, in the order of its text."""
+        """Return a document's first passages, at most `most`, in the order of its text."""
         ids = self._store.passage_ids([document_id]).get(document_id, [])[:most]
-        found = self._store.passages(ids)
-        return [found[id] for id in ids if id in found]
+        passages = self._store.passages(ids)
+        return [passages[id] for id in ids if id in passages]
 
     def around(self, passage: Passage) -> tuple[str, str]:
-        """Return the text before and after a passage in its document, as far as its neighbours contain it."""
+        """Return the text before and after a passage in its document, as far as the adjacent passages contain it.
+
+        Both are empty if the passage is not in the document's present version.
+        """
         ids = self._store.passage_ids([passage.document_id]).get(passage.document_id, [])
         if passage.id not in ids:
             return "", ""
-        place = ids.index(passage.id)
-        found = self._store.passages([ids[i] for i in (place - 1, place + 1) if 0 <= i < len(ids)])
-        before = found.get(ids[place - 1]) if place else None
-        after = found.get(ids[place + 1]) if place + 1 < len(ids) else None
-        # Neighbours may overlap the passage; what both have is shown once.
+        index = ids.index(passage.id)
+        adjacent = self._store.passages([ids[i] for i in (index - 1, index + 1) if 0 <= i < len(ids)])
+        before = adjacent.get(ids[index - 1]) if index else None
+        after = adjacent.get(ids[index + 1]) if index + 1 < len(ids) else None
+        # Adjacent passages may overlap; text that both have is returned once.
         head = before.text[: max(passage.start - before.start, 0)] if before else ""
         tail = after.text[max(passage.end - after.start, 0) :] if after else ""
         return head, tail
 
 
 def _kind(origin: str) -> str:
-    """Return the extension of a file's name without the dot."""
+    """Return the extension of a file's name, without the dot and without ".gz"; "" for no file."""
     return suffix_of(Path(origin)).removesuffix(".gz").removeprefix(".") if origin else ""
 
 
-def _place(store: CatalogueStore, origin: str) -> str:
-    """Return the path at which the file was read; "" if it is gone.
-
-    If a link leads to a different file now, that file is not returned.
-    """
+def _reading_path(store: CatalogueStore, origin: str) -> str:
+    """Return the path, with links resolved, at which a document's file was read; a link may lead elsewhere by now."""
     return str(store.meta(place_key(origin)) or origin)
 
 
-def _real(path: Path) -> str:
-    """Return the resolved path; "" if the path changes meanwhile."""
+def _resolved_path(path: Path) -> str:
+    """Return the path with links resolved; "" if that fails, such as for a path that is changed meanwhile."""
     try:
         return os.path.realpath(path)
     except OSError:
         return ""
 
 
-def _tags(value: object) -> tuple[str, ...]:
+def _parse_tags(value: object) -> tuple[str, ...]:
     """Return the tags in a document's metadata as SQLite extracts them: a list as JSON, or one text."""
     if not isinstance(value, str):
         return ()
     try:
-        read = json.loads(value) if value.startswith("[") else [value]
+        entries = json.loads(value) if value.startswith("[") else [value]
     except ValueError:  # a single tag that begins like JSON
-        read = [value]
-    return tuple(tag.strip() for tag in read if isinstance(tag, str) and tag.strip())
+        entries = [value]
+    return tuple(tag.strip() for tag in entries if isinstance(tag, str) and tag.strip())
 
 
-def _read(value: object) -> ReadReport | None:
-    """Return the read report in a document's metadata, as the database extracts it."""
+def _parse_read_report(value: object) -> ReadReport | None:
+    """Return the read report in a document's metadata, given as JSON; None if there is none, or it cannot be read."""
     try:
         return report_from(json.loads(value)) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def _entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str, str]) -> CatalogueEntry:
+def _make_entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str, str]) -> CatalogueEntry:
     """Return a document's row as an entry of the catalogue, with whether its file can be opened."""
     path = Path(row["origin"]) if row["origin"] else None
-    # A table's file is one document or many, whose ids are then not the file's.
-    of_one = path is not None and (suffix_of(path) in ONE_DOCUMENT or row["id"] == row["origin"])
-    opens = path is not None and of_one and path.is_file() and _real(path) == _place(store, row["origin"])
+    # A table's file is one document, whose id is the file's path, or many with other ids.
+    has_own_file = path is not None and (suffix_of(path) in ONE_DOCUMENT or row["id"] == row["origin"])
+    is_readable = path is not None and has_own_file and path.is_file()
+    is_same_file = path is not None and is_readable and _resolved_path(path) == _reading_path(store, row["origin"])
     return CatalogueEntry(
         id=row["id"],
         title=row["title"],
@@ -272,12 +279,12 @@ def _entry(row: Mapping[str, Any], store: CatalogueStore, originals: Mapping[str
         tokens=row["tokens"],
         kind=_kind(row["origin"]),
         origin=row["origin"],
-        file=path if opens else None,
-        gone=of_one and path is not None and not path.exists(),
+        file=path if is_same_file else None,
+        gone=has_own_file and path is not None and not path.exists(),
         url=link_of(row["source"], {key: row[key] for key in ("doi", "pmcid", "pmid", "url")}),
         added=row["added_at"],
-        tags=_tags(row["tags"]),
-        read=_read(row["read"]),
+        tags=_parse_tags(row["tags"]),
+        read=_parse_read_report(row["read"]),
         copy_of=originals.get(row["id"], ""),
         saved=row["saved"],
     )

@@ -127,7 +127,7 @@ class CopyTables(DatabaseFile):
                 self._originals_in = state
             return self._originals
 
-    def forget_changed(self) -> None:
+    def forget_changed_documents(self) -> None:
         """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
         gone = [row[0] for row in self._rows(_GONE)]
         for start in range(0, len(gone), CHUNK):
@@ -157,14 +157,14 @@ class CopyTables(DatabaseFile):
             ):
                 self._connection.execute(sql, chunk)
 
-    def documents_without_marks(self) -> Iterator[list[tuple[str, int]]]:
+    def documents_without_fingerprint(self) -> Iterator[list[tuple[str, int]]]:
         """Yield batches of `(id, generation)` of documents without a fingerprint, for the caller to add."""
         sql = f"SELECT d.id, d.generation {_WITHOUT_MARKS} ORDER BY d.id LIMIT {CHUNK}"
         # It ends because the caller stores the marks of a batch before it asks for the next one.
         while rows := self._rows(sql):
             yield [(row[0], row[1]) for row in rows]
 
-    def add_marks(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
+    def add_fingerprints(self, found: Sequence[tuple[str, int, int, bytes]]) -> None:
         """Store `(document id, generation, number of words, fingerprint)` of documents to be compared."""
         with self._writing():
             self._connection.executemany("INSERT OR REPLACE INTO document_marks VALUES (?, ?, ?, ?, 0)", found)
@@ -173,7 +173,7 @@ class CopyTables(DatabaseFile):
         """Return whether a document waits to be compared with the others."""
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
-    def marked(self) -> Iterator[DocumentMarks]:
+    def fingerprints(self) -> Iterator[DocumentMarks]:
         """Yield the fingerprints of all documents, in the order in which they were added to the library."""
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
@@ -181,7 +181,7 @@ class CopyTables(DatabaseFile):
         # Page by page: an open cursor would hold the lock for as long as the caller works.
         while rows := self._rows(sql, (last, CHUNK)):
             for _, name, words, marks, compared in rows:
-                with self._as_written(f"the marks of the document {name!r}"):
+                with self._damage_errors_of(f"the marks of the document {name!r}"):
                     if not isinstance(marks, bytes) or len(marks) % 4:
                         raise ValueError("they are no marks")
                 yield DocumentMarks(name, words, marks, bool(compared))

@@ -36,18 +36,18 @@ BUSY_SECONDS = 30.0
 FLUSH_MILLISECONDS = 500
 """Timeout for readers of the file when the log is truncated; a guess: a query takes less, and the next writer
 retries."""
-# SQLITE_ERROR: a damaged name of a column makes SQLite say that there is no such column.
-_DAMAGE = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
+# With SQLITE_ERROR: a damaged name of a column makes SQLite say that there is no such column.
+_DAMAGE_CODES = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_ERROR")
 # Where SQLite cannot create its log and shared memory: in a read-only folder, or on a full disk.
-_NO_PLACE = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
-UNWRITTEN = (ValueError, TypeError, KeyError, AttributeError)
-"""Errors that reading a value causes if this program cannot have written it."""
+_NO_LOG_CODES = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_IOERR_SHM", "SQLITE_FULL")
+DAMAGE_ERRORS = (ValueError, TypeError, KeyError, AttributeError)
+"""Errors that reading a damaged value causes."""
 # Without a level, sqlite3 begins no transactions of its own: `_writing` does, and holds the lock meanwhile.
-_OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
+_CONNECTION_OPTIONS: dict[str, Any] = {"timeout": BUSY_SECONDS, "isolation_level": None, "check_same_thread": False}
 
 
-def damaged(path: Path, what: str) -> DatabaseCorrupt:
-    """Return the error for a database with content that this program cannot have written."""
+def damage_error(path: Path, what: str) -> DatabaseCorrupt:
+    """Return the error for a database with content that this program cannot have written; `what` names it."""
     folder = path.parent
     return DatabaseCorrupt(
         f"{path} is damaged: {what}",
@@ -72,8 +72,8 @@ class DatabaseFile:
         self.path = folder / DATABASE
         # Reentrant, because methods that hold it call others that take it.
         self._lock = threading.RLock()
-        # None until the file is open, so that `_guard` does not follow a file that is being opened.
-        self._as_opened: tuple[int, ...] | None = None
+        # None until the file is open, so that `_guard` does not reopen a file that is being opened.
+        self._opened_state: tuple[int, ...] | None = None
         self._openings = 0
         if not self.path.is_file():
             if folder.is_file():
@@ -86,11 +86,11 @@ class DatabaseFile:
             make_private(self.path)
         log = keep_damaged_log(self.path)
         self._connection = _connect(self.path)
-        self._file = _identity(self.path)
+        self._opened_identity = _file_identity(self.path)
         try:
             with self._guard():
                 if create:
-                    self._create()
+                    self._create_tables()
                 _migrate_library(self._connection, self.path)
             if log is not None:
                 with suppress(LibraryError):  # the library cannot be written: its setting is determined again next time
@@ -98,7 +98,7 @@ class DatabaseFile:
         except BaseException:
             self.close()
             raise
-        self._as_opened = self._state_of_file()
+        self._opened_state = self._state_of_file()
 
     @property
     def place(self) -> str:
@@ -112,7 +112,7 @@ class DatabaseFile:
 
     def is_there(self) -> bool:
         """Return whether the file at `path` is still the open one: writes to a removed file are lost."""
-        return _identity(self.path) == self._file
+        return _file_identity(self.path) == self._opened_identity
 
     @cached_property
     def _database(self) -> Database:
@@ -123,15 +123,18 @@ class DatabaseFile:
 
     @contextmanager
     def _guard(self) -> Iterator[None]:
-        """Hold the lock; raise SQLite's errors as ours."""
+        """Hold the lock during the block, and raise SQLite's errors in it as the library's own.
+
+        If the file was replaced since it was opened, it is opened again first.
+        """
         with self._lock:
             try:
                 # A transaction goes on with the file in which it began.
-                if self._as_opened is not None and not self._connection.in_transaction:
+                if self._opened_state is not None and not self._connection.in_transaction:
                     self._follow_file()
                 yield
             except (sqlite3.Error, MemoryError) as error:
-                raise _translated(error, self.path) from error
+                raise _translate_error(error, self.path) from error
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -154,43 +157,48 @@ class DatabaseFile:
                 raise
 
     def _follow_file(self) -> None:
-        """Open the database again if its file was replaced, or if a file opened as immutable has changed."""
+        """Open the database again if its file was replaced, or if a file that was opened as immutable has changed."""
         state = self._state_of_file()
         # Without a state the file is gone, but the open connection still reads what was in it.
-        if state and state != self._as_opened:
+        if state and state != self._opened_state:
             self._connection.close()
             self._connection = _connect(self.path)
             # A new connection counts its changes from 0 again; this number keeps `state` from repeating.
             self._openings += 1
-            self._file = _identity(self.path)
+            self._opened_identity = _file_identity(self.path)
             self.__dict__.pop("_database", None)
-            self._as_opened = self._state_of_file()
+            self._opened_state = self._state_of_file()
 
     def _state_of_file(self) -> tuple[int, ...]:
-        """Return numbers that change when the file is replaced.
+        """Return numbers that change when the file is replaced; none if the file is gone.
 
         For a file opened as immutable, they also change when it is written.
         """
         try:
             stat = self.path.stat()
+            if not self._is_immutable():
+                return stat.st_dev, stat.st_ino
             log = self.path.with_name(f"{DATABASE}-wal")
-            size = log.stat().st_size if self._is_unchanging() and log.exists() else 0
+            log_size = log.stat().st_size if log.exists() else 0
         except OSError:
             return ()
-        written = (stat.st_mtime_ns, stat.st_size, size) if self._is_unchanging() else ()
-        return (stat.st_dev, stat.st_ino, *written)
+        return stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size, log_size
 
-    def _is_unchanging(self) -> bool:
-        """Return whether the file is opened as one that nobody changes."""
-        return isinstance(self._connection, _Unchanging)
+    def _is_immutable(self) -> bool:
+        """Return whether the file is opened as immutable, that is, as one that nobody changes."""
+        return isinstance(self._connection, _ImmutableConnection)
 
     @contextmanager
-    def _as_written(self, what: str) -> Iterator[None]:
-        """Raise `DatabaseCorrupt` for errors in reading values of unknown origin, without their text."""
+    def _damage_errors_of(self, what: str) -> Iterator[None]:
+        """Raise `DatabaseCorrupt` if reading a value in the block fails because the value is damaged.
+
+        Args:
+            what: The name of the value for the message, which does not contain the value itself.
+        """
         try:
             yield
-        except UNWRITTEN as error:
-            raise damaged(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
+        except DAMAGE_ERRORS as error:
+            raise damage_error(self.path, f"{what} is not as it was written ({type(error).__name__})") from error
 
     def _rows(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = ()) -> list[sqlite3.Row]:
         """Return the rows of a query; errors are translated."""
@@ -198,7 +206,7 @@ class DatabaseFile:
             return self._connection.execute(sql, parameters).fetchall()
 
     def _rows_in(self, sql: str, values: Sequence[Any]) -> Iterator[sqlite3.Row]:
-        """Yield the rows of a query with `IN ({marks})`, for any number of values."""
+        """Yield the rows of a query with `IN ({marks})` for any number of values, which are sent in portions."""
         for start in range(0, len(values), CHUNK):
             chunk = values[start : start + CHUNK]
             yield from self._rows(sql.format(marks=",".join("?" * len(chunk))), chunk)
@@ -210,9 +218,9 @@ class DatabaseFile:
         *,
         fits: Callable[[str, Any], bool] | None = None,
     ) -> list[sqlite3.Row]:
-        """Return the rows of a reading query, in which SQL may call `fits(json_type, value)`."""
+        """Return the rows of a query that only reads; its SQL may call the function `fits(json_type, value)`."""
         with self._guard():
-            # Under the lock, as all threads share the connection, and with it the function of this name.
+            # Under the lock, as all threads share the connection, and with it the SQL function of this name.
             if fits:
                 self._connection.create_function("fits", 2, fits)
             return self._rows(sql, parameters)
@@ -246,9 +254,9 @@ class DatabaseFile:
             return self._openings, int(others), self._connection.total_changes
 
     def meta(self, key: str) -> Any:
-        """Return a setting, or None."""
+        """Return the value of a setting; None if it was never recorded."""
         rows = self._rows("SELECT value FROM meta WHERE key = ?", (key,))
-        with self._as_written(f"the setting {key!r}"):
+        with self._damage_errors_of(f"the setting {key!r}"):
             return json.loads(rows[0][0]) if rows else None
 
     def set_meta(self, key: str, value: Any) -> None:
@@ -256,7 +264,7 @@ class DatabaseFile:
         with self._writing():
             self._database.table("meta").upsert({"key": key, "value": json.dumps(value)}, pk="key")
 
-    def _create(self) -> None:
+    def _create_tables(self) -> None:
         """Create the tables, if there are none yet.
 
         Raises:
@@ -267,9 +275,9 @@ class DatabaseFile:
             raise LibraryCorrupt(f"{self.path} is another program's database", help="Choose another folder")
         if tables:
             return
-        # It cannot be changed within a transaction.
+        # The journal mode cannot be changed within a transaction.
         self._connection.execute("PRAGMA journal_mode = WAL")
-        # Two processes may create it at once: the second one finds everything there, and changes nothing.
+        # Two processes may create the tables at once: the second one finds everything there, and changes nothing.
         self._connection.executescript(f"BEGIN IMMEDIATE;{TABLES}COMMIT;")
         self._connection.execute(
             "INSERT OR IGNORE INTO meta VALUES ('schema_version', ?), ('generation', '0')", (str(SCHEMA_VERSION),)
@@ -284,21 +292,27 @@ def _migrate_library(connection: sqlite3.Connection, path: Path) -> None:
     """
 
     def version() -> int:
+        """Return the recorded version of the tables."""
         row = connection.execute("SELECT value FROM meta WHERE key = 'schema_version'").fetchone()
         try:
-            found = json.loads(row[0]) if row else None
+            recorded = json.loads(row[0]) if row else None
         except ValueError:
-            found = row[0]
-        return check_version(path, found, len(MIGRATIONS))
+            recorded = row[0]
+        return check_version(path, recorded, len(MIGRATIONS))
 
     def stamp(number: int) -> None:
+        """Record the version of the tables."""
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (str(number),))
 
     migrate(connection, MIGRATIONS, version, stamp)
 
 
 def _make_folder(folder: Path) -> None:
-    """Create a folder, or raise an error with advice."""
+    """Create a folder, unless it exists.
+
+    Raises:
+        LibraryError: It cannot be created.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -306,7 +320,7 @@ def _make_folder(folder: Path) -> None:
         raise LibraryError(f"Cannot make the folder {folder}: {reason}", help="Choose another folder") from error
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     """Return the device and inode numbers of a file; None if there is none."""
     try:
         stat = path.stat()
@@ -315,7 +329,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return stat.st_dev, stat.st_ino
 
 
-class _Unchanging(sqlite3.Connection):
+class _ImmutableConnection(sqlite3.Connection):
     """A connection that treats the file as immutable, because SQLite's own files cannot be created beside it.
 
     It reads no write-ahead log, so the store looks at the files before each use.
@@ -326,23 +340,23 @@ def _connect(path: Path) -> sqlite3.Connection:
     """Return a connection in autocommit mode; a library on a read-only or a full disk is opened as immutable."""
     try:
         try:
-            return _configured(sqlite3.connect(path, **_OPTIONS))
+            return _configure(sqlite3.connect(path, **_CONNECTION_OPTIONS))
         except sqlite3.OperationalError as error:
-            if not (error.sqlite_errorname or "").startswith(_NO_PLACE):
+            if not (error.sqlite_errorname or "").startswith(_NO_LOG_CODES):
                 raise
             # A file that is opened as immutable is read without its log, whose writes would silently be missing.
             if _has_log(path):
-                # Then it is not the folder that keeps SQLite from its files, and SQLite's own error says more.
+                # In a folder that can be written the cause is another one, and SQLite's own error says more.
                 if os.access(path.parent, os.W_OK):
                     raise
                 raise LibraryError(
                     f"{path} cannot be read in a read-only folder: its last writes are in {path.name}-wal beside it",
                     help="Copy the folder with all its files to where you may write, and open it there once.",
                 ) from error
-            unchanging = f"{path.absolute().as_uri()}?immutable=1"
-            return _configured(sqlite3.connect(unchanging, uri=True, factory=_Unchanging, **_OPTIONS))
+            uri = f"{path.absolute().as_uri()}?immutable=1"
+            return _configure(sqlite3.connect(uri, uri=True, factory=_ImmutableConnection, **_CONNECTION_OPTIONS))
     except sqlite3.Error as error:
-        raise _translated(error, path) from error
+        raise _translate_error(error, path) from error
 
 
 def _has_log(path: Path) -> bool:
@@ -351,7 +365,7 @@ def _has_log(path: Path) -> bool:
     return log.is_file() and log.stat().st_size > 0
 
 
-def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
+def _configure(connection: sqlite3.Connection) -> sqlite3.Connection:
     """Return a connection with the settings of a library; close it if these fail."""
     connection.row_factory = sqlite3.Row
     try:
@@ -368,13 +382,13 @@ def _configured(connection: sqlite3.Connection) -> sqlite3.Connection:
     return connection
 
 
-def _translated(error: sqlite3.Error | MemoryError, path: Path) -> LibraryError:
-    """Return the library's error for an error of SQLite."""
+def _translate_error(error: sqlite3.Error | MemoryError, path: Path) -> LibraryError:
+    """Return the library's error for an error of SQLite, or for a lack of memory."""
     name = getattr(error, "sqlite_errorname", "") or ""
-    if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE):
-        return damaged(path, str(error))
+    if isinstance(error, sqlite3.DatabaseError) and name.startswith(_DAMAGE_CODES):
+        return damage_error(path, str(error))
     if str(error).startswith("Could not decode to UTF-8"):  # the message then quotes the text
-        return damaged(path, "a text in it is not UTF-8")
+        return damage_error(path, "a text in it is not UTF-8")
     if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
         return LibraryBusy(f"{path} is busy", help="Another process writes it; try again")
     if isinstance(error, sqlite3.Error) and is_closed(error):

@@ -14,7 +14,7 @@ from typing import Any
 from preflight_rag.ingest.document_store import PreparedDocument, StoredDocument
 from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
-from preflight_rag.library.storage.database_file import BUSY_SECONDS, DATABASE, UNWRITTEN
+from preflight_rag.library.storage.database_file import BUSY_SECONDS, DAMAGE_ERRORS, DATABASE
 from preflight_rag.library.storage.schema import (
     CHUNK,
     SELECT_PASSAGES,
@@ -78,7 +78,7 @@ class Store(VectorTables):
         """Return the generation below which an index may know of writes that the database has lost."""
         return int(self.meta("lost_until") or 0)
 
-    def tagged(self) -> int:
+    def tags_generation(self) -> int:
         """Return the number of the last change of a document's tags, which are in no index."""
         return int(self.meta("tagged") or 0)
 
@@ -94,13 +94,13 @@ class Store(VectorTables):
             self._connection.execute(
                 "UPDATE documents SET metadata = ? WHERE id = ?", (json.dumps(changed), document_id)
             )
-            self.set_meta("tagged", self.tagged() + 1)
+            self.set_meta("tagged", self.tags_generation() + 1)
             return True
 
     def _metadata(self, document_id: str) -> dict[str, Any] | None:
         """Return a document's metadata; None if there is no such document."""
         rows = self._rows("SELECT metadata FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
-        with self._as_written(f"the document {document_id!r}"):
+        with self._damage_errors_of(f"the document {document_id!r}"):
             return dict(json.loads(rows[0][0])) if rows else None
 
     def _with_tags(self, document: Document) -> Document:
@@ -126,18 +126,18 @@ class Store(VectorTables):
             (last, CHUNK),
         ):
             for row in rows:
-                with self._as_written(f"the document {row['id']!r}"):
+                with self._damage_errors_of(f"the document {row['id']!r}"):
                     read = {name: json.loads(row[name]) for name in ("authors", "metadata")}
                 yield dict(row) | read
             last = rows[-1]["id"]
 
-    def is_changed(self, generation: int, row: int) -> bool:
+    def has_changes_since(self, generation: int, row: int) -> bool:
         """Return whether any document with a passage up to `row` was written or removed after a generation."""
         sql = """SELECT 1 FROM documents d JOIN passages p ON p.document_id = d.id
             WHERE d.generation > ? AND p.row <= ? LIMIT 1"""
         return bool(self._rows(sql, (generation, row)))
 
-    def contents(self, since: int = 0) -> Iterator[dict[str, Any]]:
+    def documents_since(self, since: int = 0) -> Iterator[dict[str, Any]]:
         """Yield each document written after a generation, ordered by id, for an index's list of documents."""
         last = ""
         while rows := self._rows(
@@ -246,7 +246,7 @@ class Store(VectorTables):
         )[0]
         return dict(row)
 
-    def pending(self, generation: int) -> int:
+    def count_changed_since(self, generation: int) -> int:
         """Return the number of documents that were added, changed or removed after `generation`."""
         return int(self._rows("SELECT count(*) FROM documents WHERE generation > ?", (generation,))[0][0])
 
@@ -285,9 +285,9 @@ class Store(VectorTables):
             passage = passage_of(row)
             if passage_id(passage.document_id, passage.start, passage.text) == passage.id:
                 return passage
-        except UNWRITTEN:
+        except DAMAGE_ERRORS:
             pass
-        with self._as_written(f"the passage {row['id']!r}"):
+        with self._damage_errors_of(f"the passage {row['id']!r}"):
             passage_of(row)
             raise ValueError("the text is another one")
 
@@ -296,7 +296,7 @@ class Store(VectorTables):
         sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"
         cards = {}
         for row in self._rows_in(sql, document_ids):
-            with self._as_written(f"the document {row['id']!r}"):
+            with self._damage_errors_of(f"the document {row['id']!r}"):
                 card = card_of(dict(row))
             cards[card.id] = card
         return cards
@@ -320,7 +320,7 @@ class Store(VectorTables):
         sql = f"SELECT row, substr(text, 1, {int(characters)}) FROM passages WHERE row IN ({{marks}})"  # noqa: S608
         return {row[0]: row[1] for row in self._rows_in(sql, list(rows))}
 
-    def holds(self, rows: Sequence[int]) -> bool:
+    def has_all_rows(self, rows: Sequence[int]) -> bool:
         """Return whether there is a passage, possibly retired, at each of these different rows."""
         found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
         return sum(int(row[0]) for row in found) == len(rows)
@@ -341,7 +341,7 @@ class Store(VectorTables):
             yield from ((row[0], row[1], row[2]) for row in rows)
             last = rows[-1][0]
 
-    def places(self, after: int = 0) -> Iterator[sqlite3.Row]:
+    def passage_places(self, after: int = 0) -> Iterator[sqlite3.Row]:
         """Yield `(row, id, document id, title, tokens, start)` of the passages with rows above `after`, by row."""
         last = after
         while rows := self._rows(
@@ -353,7 +353,7 @@ class Store(VectorTables):
             yield from rows
             last = rows[-1][0]
 
-    def listed(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
+    def list_documents(self, like: str, offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
         """Return one page of documents with title, id or source LIKE a pattern, and their total number.
 
         "" matches all; the latest come first.
@@ -364,8 +364,8 @@ class Store(VectorTables):
         rows = self.select(f"{_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
         return [dict(row) for row in rows], int(total)
 
-    def listed_row(self, document_id: str) -> dict[str, Any] | None:
-        """Return the row of one document as `listed` gives it."""
+    def list_document(self, document_id: str) -> dict[str, Any] | None:
+        """Return the row of one document as `list_documents` gives it."""
         rows = self.select(f"{_ROW} WHERE d.retired IS NULL AND d.id = ?", (document_id,))
         return dict(rows[0]) if rows else None
 
@@ -377,12 +377,12 @@ class Store(VectorTables):
         """Return whether a document was read from this file."""
         return bool(self._rows("SELECT 1 FROM documents WHERE retired IS NULL AND origin = ? LIMIT 1", (origin,)))
 
-    def origins_counted(self) -> list[tuple[str, int]]:
+    def count_by_origin(self) -> list[tuple[str, int]]:
         """Return each file with its number of documents; "" stands for documents that came from no file."""
         sql = "SELECT origin, count(*) FROM documents WHERE retired IS NULL GROUP BY origin"
         return [(row[0], row[1]) for row in self._rows(sql)]
 
-    def tags_counted(self) -> list[tuple[str, int]]:
+    def count_by_tag(self) -> list[tuple[str, int]]:
         """Return each tag with its number of documents, in alphabetical order."""
         sql = """SELECT trim(m.value) AS tag, count(*) FROM documents d, json_each(d.metadata, '$.tags') m
             WHERE d.retired IS NULL AND m.type = 'text' AND trim(m.value) != '' GROUP BY 1 ORDER BY 1 COLLATE NOCASE"""

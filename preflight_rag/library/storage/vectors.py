@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from preflight_rag.library.storage.copies import CopyTables
-from preflight_rag.library.storage.database_file import damaged
+from preflight_rag.library.storage.database_file import damage_error
 from preflight_rag.library.storage.schema import CHUNK
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class VectorTables(CopyTables):
     def dimension(self) -> int:
         """Return the length of the stored vectors."""
         recorded = self.meta("embedder")
-        with self._as_written("the setting 'embedder'"):
+        with self._damage_errors_of("the setting 'embedder'"):
             return int(recorded["dimension"])
 
     def count_passages(self) -> int:
@@ -60,7 +60,7 @@ class VectorTables(CopyTables):
         """Return the vector of a passage from its bytes."""
         import numpy as np
 
-        with self._as_written(f"the vector of the passage {name!r}"):
+        with self._damage_errors_of(f"the vector of the passage {name!r}"):
             vector: np.ndarray = np.frombuffer(blob, dtype="<f4")  # type: ignore[call-overload]
             if self._dimension not in (None, len(vector)):
                 raise ValueError("it has another length")
@@ -154,9 +154,9 @@ class StoredVectors:
             blobs = [row[0] for row in self._store.select(sql, chunk)]
             lengths = {len(blob) if isinstance(blob, bytes) else -1 for blob in blobs}
             if len(blobs) != len(chunk) or lengths != {4 * dimension}:
-                raise damaged(self._store.path, f"a passage has no vector of {dimension} numbers")
+                raise damage_error(self._store.path, f"a passage has no vector of {dimension} numbers")
             vectors[start : start + len(chunk)] = np.frombuffer(b"".join(blobs), "<f4").reshape(-1, dimension)
         # Not ">=": NaN is neither, and is damage as well.
         if vectors.size and not max(vectors.max(), -vectors.min()) < LARGEST:
-            raise damaged(self._store.path, "a vector holds what is no number of a vector")
+            raise damage_error(self._store.path, "a vector holds what is no number of a vector")
         return vectors

@@ -111,7 +111,7 @@ def test_pending_counts_what_an_index_does_not_know(store):
     known = store.generation()
     write(store, "two", name="b")
     store.retire_document("a")
-    assert (store.pending(known), store.pending(store.generation())) == (2, 0)
+    assert (store.count_changed_since(known), store.count_changed_since(store.generation())) == (2, 0)
 
 
 def test_a_failed_write_leaves_nothing(store):
