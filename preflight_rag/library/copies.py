@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from preflight_rag.ingest.report import DocumentCopy
 from preflight_rag.library.index.scored import ScoredRanking
-from preflight_rag.library.storage.copies import WHOLE
+from preflight_rag.library.storage.copies import BYTES_OF_MARK, WHOLE_COPY_SHARE
 from preflight_rag.state.reading import Source
 from preflight_rag.state.values import CopyPlace
 from preflight_rag.text.overlap import Overlap, compare, compared_words, fingerprint, holds_words
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from preflight_rag.library.storage.copies import DocumentMarks
     from preflight_rag.state.values import Citation
 
-LEAST_SHARE = WHOLE
+LEAST_SHARE = WHOLE_COPY_SHARE
 """Least share of the shorter document's words that the other one must contain. Among 19 papers as XML and as text it is
 0.74 to 1.0; one of the formats leaves out figures, tables and references."""
 LEAST_MARK_SHARE = 0.4
@@ -55,7 +55,6 @@ MOST_COMPARED = 8
 # A form letter shares its marks with thousands of documents, so not all pairs can be compared.
 NEIGHBOURS = 3
 """A document is compared with the first and this many preceding documents that share a mark; a guess."""
-BYTES_OF_MARK = 4
 GROUP_SIZE = 64
 """Documents whose copies are written at once; a guess."""
 

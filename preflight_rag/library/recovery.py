@@ -16,7 +16,7 @@ from typing import Any
 
 from preflight_rag.databases.sqlite_files import copy_readable, make_private, replace_database, set_aside
 from preflight_rag.library.index.generations import FOLDER, read_contents, read_manifest
-from preflight_rag.library.storage.damage import TEXTS_OF_DOCUMENTS, database_problems, is_own_text, is_vector
+from preflight_rag.library.storage.damage import TEXT_COLUMNS, database_problems, is_own_text, is_vector
 from preflight_rag.library.storage.schema import SCHEMA_VERSION, TABLES
 from preflight_rag.library.storage.store import DATABASE, Store
 from preflight_rag.library.write_lock import write_lock
@@ -200,7 +200,7 @@ def _delete_damaged_rows(connection: sqlite3.Connection, indexed_documents: list
         if not has_metadata or not is_vector(vector, dimension) or not is_own_text(id, document, start, text):
             connection.execute("DELETE FROM passages WHERE row = ?", (row,))
             damaged.add(document_id)
-    texts = " || ".join(f"coalesce({name}, '')" for name in TEXTS_OF_DOCUMENTS)
+    texts = " || ".join(f"coalesce({name}, '')" for name in TEXT_COLUMNS)
     sql = f"SELECT id, metadata, authors, {texts} FROM documents"  # noqa: S608  # constants
     for id, metadata, authors, text in connection.execute(sql).fetchall():
         # the replacement character marks undecodable bytes; a document that really contains it is read again, too

@@ -17,7 +17,7 @@ from preflight_rag.library.postgres.values import vector_values
 from preflight_rag.library.storage.cards import card_of, document_of_card, is_card
 from preflight_rag.library.storage.catalogue import ROW
 from preflight_rag.library.storage.copies import whole_copies
-from preflight_rag.library.storage.schema import OF_DOCUMENTS
+from preflight_rag.library.storage.schema import DOCUMENT_ONLY_KEYS
 from preflight_rag.state.errors import DatabaseCorrupt
 from preflight_rag.state.values import COPY_OF, Passage
 
@@ -177,7 +177,7 @@ class PostgresStore:
         """Return the passage of a row; raise if its text does not match its id, since an edited text is no source."""
         _, id, document, text, start, end, page, tokens, own, title, source, date, whole = row
         try:
-            metadata = {name: value for name, value in json.loads(whole).items() if name not in OF_DOCUMENTS}
+            metadata = {name: value for name, value in json.loads(whole).items() if name not in DOCUMENT_ONLY_KEYS}
             passage = Passage(
                 id=id,
                 document_id=document,

@@ -38,23 +38,29 @@ CREATE TABLE IF NOT EXISTS passage_copies (
 CREATE INDEX IF NOT EXISTS document_copies_of ON document_copies (of_document);
 CREATE INDEX IF NOT EXISTS passage_copies_of ON passage_copies (of_row)
 """
-_WITHOUT_MARKS = """FROM documents d LEFT JOIN document_marks m ON m.document_id = d.id
+_WITHOUT_FINGERPRINT = """FROM documents d LEFT JOIN document_marks m ON m.document_id = d.id
     WHERE d.retired IS NULL AND (m.generation IS NULL OR m.generation != d.generation)"""
-_GONE = """SELECT document_id FROM document_marks m WHERE NOT EXISTS
+_OUTDATED = """SELECT document_id FROM document_marks m WHERE NOT EXISTS
     (SELECT 1 FROM documents d WHERE d.id = m.document_id AND d.retired IS NULL AND d.generation = m.generation)"""
-_OF_DOCUMENTS = "(SELECT row FROM passages WHERE document_id IN ({marks}))"
+_ROWS_OF_DOCUMENTS = "(SELECT row FROM passages WHERE document_id IN ({marks}))"
 
 
-WHOLE = 0.7
+BYTES_OF_MARK = 4
+WHOLE_COPY_SHARE = 0.7
 """Least share of a document's words in another one at which it is a copy of that, not one that quotes it."""
 
 
 def copy_note(copy: DocumentCopy, name: Callable[[str], str] = str) -> str:
-    """Return the note for users on a copy; `name` returns a document's name."""
+    """Return a sentence for users on what a copy has in common with the other document.
+
+    Args:
+        copy: The copy.
+        name: Function that returns the name of a document's id for display.
+    """
     document, of = on_one_line(name(copy.document_id)), on_one_line(name(copy.of_document))
-    if WHOLE <= copy.share < 1:
+    if WHOLE_COPY_SHARE <= copy.share < 1:
         return f"{document} shares text with {of}: what both have is searched once, and all else as well"
-    if copy.share >= WHOLE:
+    if copy.share >= WHOLE_COPY_SHARE:
         return f"{document} has the text of {of}, which is searched in its place"
     return f"{document} quotes {of}: what both say is one source"
 
@@ -78,9 +84,9 @@ class DocumentMarks:
 class CopyTables(DatabaseFile):
     """A library's database with the tables of copies."""
 
-    _copies_in: tuple[int, int, int] | None = None
+    _copies_state: tuple[int, int, int] | None = None
     _copies: Mapping[int, tuple[int, ...]]
-    _originals_in: tuple[int, int, int] | None = None
+    _originals_state: tuple[int, int, int] | None = None
     _originals: Mapping[str, str]
 
     def make_copy_tables(self) -> None:
@@ -96,21 +102,24 @@ class CopyTables(DatabaseFile):
         return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'passage_copies'"))
 
     def passage_copies(self) -> Mapping[int, tuple[int, ...]]:
-        """Return, by row of a copied passage, the rows of the passages with its text; cached until the next write."""
+        """Return, for each copied passage's row, the rows of the passages with its text.
+
+        The result is cached until the next write.
+        """
         with self._lock:
-            # What a transaction has written may be rolled back, so it is not kept.
+            # What a transaction has written may be rolled back, so it is not cached.
             state = None if self._connection.in_transaction else self.state()
-            if state is None or state != self._copies_in:
-                found: dict[int, list[int]] = {}
+            if state is None or state != self._copies_state:
+                originals: dict[int, list[int]] = {}
                 if self._has_copies():
-                    for row, of_row in self._rows("SELECT row, of_row FROM passage_copies"):
-                        found.setdefault(row, []).append(of_row)
-                self._copies = {row: tuple(of) for row, of in found.items()}
-                self._copies_in = state
+                    for row, original_row in self._rows("SELECT row, of_row FROM passage_copies"):
+                        originals.setdefault(row, []).append(original_row)
+                self._copies = {row: tuple(original_rows) for row, original_rows in originals.items()}
+                self._copies_state = state
             return self._copies
 
     def document_copies(self) -> list[DocumentCopy]:
-        """Return all documents that have the text of another one, by id."""
+        """Return all documents that have the text of another one, ordered by id; none if the tables are missing."""
         if not self._has_copies():
             return []
         sql = """SELECT c.document_id, c.of_document, c.share FROM document_copies c
@@ -122,34 +131,34 @@ class CopyTables(DatabaseFile):
         """Return, for each copied document, the document searched instead; cached until the next write."""
         with self._lock:
             state = None if self._connection.in_transaction else self.state()
-            if state is None or state != self._originals_in:
+            if state is None or state != self._originals_state:
                 self._originals = whole_copies(self.document_copies())
-                self._originals_in = state
+                self._originals_state = state
             return self._originals
 
     def forget_changed_documents(self) -> None:
         """Delete the fingerprints and copies of changed or removed documents; their former copies are compared anew."""
-        gone = [row[0] for row in self._rows(_GONE)]
-        for start in range(0, len(gone), CHUNK):
-            chunk = gone[start : start + CHUNK]
+        outdated = [row[0] for row in self._rows(_OUTDATED)]
+        for start in range(0, len(outdated), CHUNK):
+            chunk = outdated[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))
             with self._writing():
-                # In one transaction: copies whose document has lost its marks would never be found again.
-                waiting = f"SELECT document_id FROM document_copies WHERE of_document IN ({marks})"  # noqa: S608
-                again = [row[0] for row in self._connection.execute(waiting, chunk)]
-                self._forget_copies(again)
+                # In one transaction: the former copies of a document without a fingerprint would never be found again.
+                select_copies = f"SELECT document_id FROM document_copies WHERE of_document IN ({marks})"  # noqa: S608
+                former_copies = [row[0] for row in self._connection.execute(select_copies, chunk)]
+                self._delete_copies(former_copies)
                 self._connection.executemany(
-                    "UPDATE document_marks SET compared = 0 WHERE document_id = ?", [(name,) for name in again]
+                    "UPDATE document_marks SET compared = 0 WHERE document_id = ?", [(id,) for id in former_copies]
                 )
-                self._forget_copies(chunk)
+                self._delete_copies(chunk)
                 self._connection.execute(f"DELETE FROM document_marks WHERE document_id IN ({marks})", chunk)  # noqa: S608
 
-    def _forget_copies(self, document_ids: Sequence[str]) -> None:
-        """Delete the fingerprints and copies of some documents."""
+    def _delete_copies(self, document_ids: Sequence[str]) -> None:
+        """Delete which passages of some documents are copies or originals, and of which documents these are copies."""
         for start in range(0, len(document_ids), CHUNK):
             chunk = document_ids[start : start + CHUNK]
             marks = ",".join("?" * len(chunk))
-            rows = _OF_DOCUMENTS.format(marks=marks)
+            rows = _ROWS_OF_DOCUMENTS.format(marks=marks)
             for sql in (
                 f"DELETE FROM passage_copies WHERE row IN {rows}",  # noqa: S608  # marks alone
                 f"DELETE FROM passage_copies WHERE of_row IN {rows}",  # noqa: S608
@@ -159,7 +168,7 @@ class CopyTables(DatabaseFile):
 
     def documents_without_fingerprint(self) -> Iterator[list[tuple[str, int]]]:
         """Yield batches of `(id, generation)` of documents without a fingerprint, for the caller to add."""
-        sql = f"SELECT d.id, d.generation {_WITHOUT_MARKS} ORDER BY d.id LIMIT {CHUNK}"
+        sql = f"SELECT d.id, d.generation {_WITHOUT_FINGERPRINT} ORDER BY d.id LIMIT {CHUNK}"
         # It ends because the caller stores the marks of a batch before it asks for the next one.
         while rows := self._rows(sql):
             yield [(row[0], row[1]) for row in rows]
@@ -174,17 +183,21 @@ class CopyTables(DatabaseFile):
         return bool(self._rows("SELECT 1 FROM document_marks WHERE compared = 0 LIMIT 1"))
 
     def fingerprints(self) -> Iterator[DocumentMarks]:
-        """Yield the fingerprints of all documents, in the order in which they were added to the library."""
+        """Yield the fingerprints of all documents, in the order in which the fingerprints were added.
+
+        Raises:
+            DatabaseCorrupt: A fingerprint is damaged.
+        """
         last = 0
         sql = """SELECT m.rowid, m.document_id, m.words, m.marks, m.compared FROM document_marks m
             WHERE m.rowid > ? ORDER BY m.rowid LIMIT ?"""
         # Page by page: an open cursor would hold the lock for as long as the caller works.
         while rows := self._rows(sql, (last, CHUNK)):
-            for _, name, words, marks, compared in rows:
-                with self._damage_errors_of(f"the marks of the document {name!r}"):
-                    if not isinstance(marks, bytes) or len(marks) % 4:
+            for _, document_id, words, marks, compared in rows:
+                with self._damage_errors_of(f"the marks of the document {document_id!r}"):
+                    if not isinstance(marks, bytes) or len(marks) % BYTES_OF_MARK:
                         raise ValueError("they are no marks")
-                yield DocumentMarks(name, words, marks, bool(compared))
+                yield DocumentMarks(document_id, words, marks, bool(compared))
             last = rows[-1][0]
 
     def document_rows(self, document_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -196,10 +209,10 @@ class CopyTables(DatabaseFile):
         """Return `(row, text)` of the passages of each document in their order, by document id."""
         sql = """SELECT document_id, row, text FROM passages WHERE retired IS NULL AND document_id IN ({marks})
             ORDER BY document_id, position"""
-        found: dict[str, list[tuple[int, str]]] = {}
-        for name, row, text in self._rows_in(sql, list(document_ids)):
-            found.setdefault(name, []).append((row, text))
-        return found
+        texts: dict[str, list[tuple[int, str]]] = {}
+        for document_id, row, text in self._rows_in(sql, list(document_ids)):
+            texts.setdefault(document_id, []).append((row, text))
+        return texts
 
     def write_copies(
         self,
@@ -207,22 +220,24 @@ class CopyTables(DatabaseFile):
         documents: Sequence[DocumentCopy],
         passages: Mapping[int, Sequence[int]],
     ) -> None:
-        """Store the copies found for some documents, in one transaction, and mark these as compared."""
+        """Store the copies found for the `compared` documents, in one transaction, and mark these as compared.
+
+        Args:
+            compared: The ids of the documents.
+            documents: The documents that are copies.
+            passages: For each copied passage's row, the rows of the passages with its text.
+        """
+        pairs = []
+        for row, original_rows in passages.items():
+            pairs += [(row, original_row) for original_row in original_rows]
         with self._writing():
             self._connection.executemany(
                 "INSERT OR REPLACE INTO document_copies VALUES (?, ?, ?)",
-                [(each.document_id, each.of_document, each.share) for each in documents],
+                [(copy.document_id, copy.of_document, copy.share) for copy in documents],
             )
-            pairs = []
-            for row, of in passages.items():
-                for of_row in of:
-                    pairs.append((row, of_row))
+            self._connection.executemany("INSERT OR IGNORE INTO passage_copies VALUES (?, ?)", pairs)
             self._connection.executemany(
-                "INSERT OR IGNORE INTO passage_copies VALUES (?, ?)",
-                pairs,
-            )
-            self._connection.executemany(
-                "UPDATE document_marks SET compared = 1 WHERE document_id = ?", [(name,) for name in compared]
+                "UPDATE document_marks SET compared = 1 WHERE document_id = ?", [(id,) for id in compared]
             )
 
     def documents_of(self, passage_ids: Sequence[str]) -> dict[str, str]:
@@ -232,14 +247,15 @@ class CopyTables(DatabaseFile):
 
 
 def whole_copies(copies: Sequence[DocumentCopy]) -> dict[str, str]:
-    """Return, for each copied document, the document that is searched instead."""
-    whole = {each.document_id: each.of_document for each in copies if each.share >= WHOLE}
-    return {name: _first_of(name, whole) for name in whole}
+    """Return, for each document that is a whole copy of another one, the document that is searched instead."""
+    originals = {copy.document_id: copy.of_document for copy in copies if copy.share >= WHOLE_COPY_SHARE}
+    return {document_id: _searched_original(document_id, originals) for document_id in originals}
 
 
-def _first_of(name: str, originals: Mapping[str, str]) -> str:
-    """Return the document of which `name` is a copy, directly or as a copy of a copy."""
-    seen = {name}
-    while (name := originals[name]) in originals and name not in seen:
-        seen.add(name)
-    return name
+def _searched_original(document_id: str, originals: Mapping[str, str]) -> str:
+    """Return the document of which `document_id` is a copy, directly or as a copy of a copy."""
+    seen = {document_id}
+    # Stored copies may form a circle.
+    while (document_id := originals[document_id]) in originals and document_id not in seen:
+        seen.add(document_id)
+    return document_id

@@ -41,7 +41,7 @@ class RecordedEmbedder:
         self._opened = self._open(given) if is_new or given is not None else None
 
     def get(self) -> Embedder:
-        """Return the embedder.
+        """Return the embedder, which is opened at the first call.
 
         Raises:
             EmbedderMismatch: It is an object that the caller must pass again, or its weights have changed.
@@ -59,7 +59,14 @@ class RecordedEmbedder:
             return self._opened
 
     def _open(self, spec: str | Embeddings | None) -> Embedder:
-        """Open an embedder; record it in a new store, or raise an error if it is not the recorded one."""
+        """Open an embedder, and record it in a new store.
+
+        Args:
+            spec: A spec or object as `open_embedder` takes it; None for the default embedder.
+
+        Raises:
+            EmbedderMismatch: The store has vectors of another embedder.
+        """
         from preflight_rag.models.embedding.embedder import PROMPTS_PREFIX
         from preflight_rag.models.opening import open_embedder
 
@@ -67,20 +74,20 @@ class RecordedEmbedder:
         if recorded and recorded["spec"] and embedder.revision.startswith(f"{recorded['revision']}-"):
             # In a library older than the support for the model's prompts, passages were embedded without a prompt.
             embedder = open_embedder(f"{PROMPTS_PREFIX}||{recorded['spec']}")
-        given = {
+        opened = {
             "name": embedder.name,
             "revision": embedder.revision,
             "dimension": embedder.dimension,
             "spec": embedder.spec,
         }
         if recorded is None:
-            self._store.set_meta("embedder", given)
-        # Not the name: the same weights give the same vectors, under any path.
-        elif any(recorded[name] != given[name] for name in ("revision", "dimension")):
+            self._store.set_meta("embedder", opened)
+        # Names may differ: the same weights give the same vectors, under any path.
+        elif any(recorded[key] != opened[key] for key in ("revision", "dimension")):
             label = "{name} (revision {revision}, {dimension} dimensions)"
-            made, other = label.format(**recorded), label.format(**given)
+            recorded_label, opened_label = label.format(**recorded), label.format(**opened)
             raise EmbedderMismatch(
-                f"The library {self._store.place} was made with {made}, not {other}",
+                f"The library {self._store.place} was made with {recorded_label}, not {opened_label}",
                 help=f"Open it with {recorded['name']}, or ingest into a new library",
             )
         return embedder

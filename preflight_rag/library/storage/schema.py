@@ -103,19 +103,19 @@ WHERE p.id IN ({marks})
 """
 
 
-OF_DOCUMENTS = ("sections", READ_REPORT)
-"""Metadata of a document that its passages do not inherit."""
+DOCUMENT_ONLY_KEYS = ("sections", READ_REPORT)
+"""Keys of a document's metadata that its passages do not inherit."""
 
 
 def document_row(document: Document, content_hash: str, origin: str, generation: int) -> tuple[Any, ...]:
-    """Return the values for `UPSERT_DOCUMENT`."""
+    """Return the values of a document for `UPSERT_DOCUMENT`, with the present time."""
     return (
         document.id,
         document.source,
         document.title,
         document.date,
         json.dumps(document.authors),
-        _json(document.metadata),
+        _to_json(document.metadata),
         content_hash,
         origin,
         datetime.now(UTC).isoformat(timespec="seconds"),
@@ -124,7 +124,7 @@ def document_row(document: Document, content_hash: str, origin: str, generation:
 
 
 def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
-    """Return the values for `UPSERT_PASSAGE`."""
+    """Return the values of a passage for `UPSERT_PASSAGE`; `position` is its number in its document."""
     return (
         passage.id,
         passage.document_id,
@@ -134,18 +134,18 @@ def passage_row(passage: Passage, position: int) -> tuple[Any, ...]:
         passage.end,
         passage.page,
         passage.tokens,
-        _json(passage.metadata),
+        _to_json(passage.metadata),
     )
 
 
 def passage_of(row: sqlite3.Row) -> Passage:
     """Return the passage for a row of `SELECT_PASSAGES`.
 
-    It has its own metadata and its document's, without `OF_DOCUMENTS`.
+    Its metadata are its document's, without `DOCUMENT_ONLY_KEYS`, and its own.
     """
     id, document_id, text, start, end, page, tokens, passage_metadata, title, source, date, document_metadata = row
-    metadata = _metadata_of(document_metadata)
-    for name in OF_DOCUMENTS:
+    metadata = _parse_metadata(document_metadata)
+    for name in DOCUMENT_ONLY_KEYS:
         metadata.pop(name, None)
     return Passage(
         id=id,
@@ -158,15 +158,15 @@ def passage_of(row: sqlite3.Row) -> Passage:
         start=start,
         end=end,
         tokens=tokens,
-        metadata=metadata | _metadata_of(passage_metadata),
+        metadata=metadata | _parse_metadata(passage_metadata),
     )
 
 
-def _metadata_of(stored: str) -> dict[str, Any]:
-    """Return the metadata of a document from their JSON text."""
+def _parse_metadata(stored: str) -> dict[str, Any]:
+    """Return the metadata that are stored as a JSON text."""
     return {} if stored == "{}" else dict(json.loads(stored))
 
 
-def _json(value: Any) -> str:
-    """Return a value as JSON, with text for values that JSON does not have."""
+def _to_json(value: Any) -> str:
+    """Return a value as a JSON text; values that JSON does not have, such as dates, become text."""
     return json.dumps(value, default=str)

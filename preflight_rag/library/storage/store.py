@@ -30,31 +30,31 @@ from preflight_rag.state.values import COPY_OF, Document, Passage
 
 __all__ = ["BUSY_SECONDS", "DATABASE", "Store"]
 
-MOST_READ = 256
+MOST_CACHED = 256
 """Passages that are cached in memory; a guess: those of a dozen turns that run at once."""
 
-_ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
+_SELECT_ROW = """SELECT id, title, source, date, origin, added_at, json_extract(metadata, '$.doi') AS doi,
     json_extract(metadata, '$.pmcid') AS pmcid, json_extract(metadata, '$.pmid') AS pmid,
     json_extract(metadata, '$.url') AS url, json_extract(metadata, '$.tags') AS tags,
     json_extract(metadata, '$.read_report') AS read, json_extract(metadata, '$.file_saved') AS saved,
     (SELECT count(*) FROM passages WHERE document_id = d.id AND retired IS NULL) AS passages,
     (SELECT coalesce(sum(tokens), 0) FROM passages WHERE document_id = d.id AND retired IS NULL) AS tokens
     FROM documents d"""
-_FITS = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
+_MATCHES_LIKE = "(title LIKE :like ESCAPE '\\' OR id LIKE :like ESCAPE '\\' OR source LIKE :like ESCAPE '\\')"
 
 
 class Store(VectorTables):
     """The documents, passages, vectors and settings of an open `library.db`."""
 
-    _read_in: tuple[int, int, int] | None = None
-    _read: dict[str, Passage]
+    _cache_state: tuple[int, int, int] | None = None
+    _cache: dict[str, Passage]
 
     @contextmanager
     def _transaction(self) -> Iterator[int]:
-        """Yield the generation of a transaction that writes documents."""
+        """Open a transaction that writes documents, and yield its generation, a new number."""
         with self._writing():
             generation = self.generation() + 1
-            # In the transaction of its rows, because an index passes as complete by this number.
+            # In one transaction with the rows, because by this number an index is judged to be complete.
             self.set_meta("generation", generation)
             yield generation
 
@@ -63,53 +63,55 @@ class Store(VectorTables):
         return int(self.meta("generation") or 0)
 
     def notes(self) -> list[str]:
-        """Return a note if writes may be missing."""
+        """Return a note for the user if the last writes may be missing; else an empty list."""
         log = self.meta("damaged_log")
         return [f"The last writes to {self.path} may be missing: its log was damaged (kept as {log})"] if log else []
 
     def skip_to(self, generation: int) -> None:
-        """Continue counting after a number that an index already uses for writes that the database has lost since."""
+        """Raise the generation to a number, because an index uses the numbers below it for writes that are lost."""
         if generation > self.generation():
             with self._writing():
                 self.set_meta("generation", generation)
                 self.set_meta("lost_until", generation)
 
     def lost_until(self) -> int:
-        """Return the generation below which an index may know of writes that the database has lost."""
+        """Return the generation up to which an index may include writes that the database has lost; 0 if none are."""
         return int(self.meta("lost_until") or 0)
 
     def tags_generation(self) -> int:
-        """Return the number of the last change of a document's tags, which are in no index."""
+        """Return how often the tags of a document were changed; this is no new generation, as tags are in no index."""
         return int(self.meta("tagged") or 0)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
         """Replace a document's tags; return False if there is no such document."""
         with self._writing():
-            metadata = self._metadata(document_id)
+            metadata = self._metadata_of(document_id)
             if metadata is None:
                 return False
             metadata.pop("tags", None)
+            if tags:
+                metadata["tags"] = list(tags)
             # The mark says that users gave the tags: those of the document itself change with its next version.
-            changed = {**metadata, **({"tags": list(tags)} if tags else {}), "tagged": True}
+            metadata["tagged"] = True
             self._connection.execute(
-                "UPDATE documents SET metadata = ? WHERE id = ?", (json.dumps(changed), document_id)
+                "UPDATE documents SET metadata = ? WHERE id = ?", (json.dumps(metadata), document_id)
             )
             self.set_meta("tagged", self.tags_generation() + 1)
             return True
 
-    def _metadata(self, document_id: str) -> dict[str, Any] | None:
+    def _metadata_of(self, document_id: str) -> dict[str, Any] | None:
         """Return a document's metadata; None if there is no such document."""
         rows = self._rows("SELECT metadata FROM documents WHERE id = ? AND retired IS NULL", (document_id,))
         with self._damage_errors_of(f"the document {document_id!r}"):
             return dict(json.loads(rows[0][0])) if rows else None
 
-    def _with_tags(self, document: Document) -> Document:
-        """Return a new version of a document, with the tags that users gave to the previous one."""
-        known = self._metadata(document.id)
-        if not known or not known.get("tagged"):
+    def _keep_user_tags(self, document: Document) -> Document:
+        """Return a new version of a document with the tags that users gave to the stored version, if they gave any."""
+        stored = self._metadata_of(document.id)
+        if not stored or not stored.get("tagged"):
             return document
-        own = {name: known[name] for name in ("tags", "tagged") if name in known}
-        return document.model_copy(update={"metadata": {**document.metadata, **own}})
+        user_tags = {key: stored[key] for key in ("tags", "tagged") if key in stored}
+        return document.model_copy(update={"metadata": {**document.metadata, **user_tags}})
 
     def document(self, document_id: str) -> StoredDocument | None:
         """Return the stored state of a document; None if it is not in the library."""
@@ -127,12 +129,12 @@ class Store(VectorTables):
         ):
             for row in rows:
                 with self._damage_errors_of(f"the document {row['id']!r}"):
-                    read = {name: json.loads(row[name]) for name in ("authors", "metadata")}
-                yield dict(row) | read
+                    parsed = {name: json.loads(row[name]) for name in ("authors", "metadata")}
+                yield dict(row) | parsed
             last = rows[-1]["id"]
 
     def has_changes_since(self, generation: int, row: int) -> bool:
-        """Return whether any document with a passage up to `row` was written or removed after a generation."""
+        """Return whether a document that has a passage at `row` or before was written or removed after a generation."""
         sql = """SELECT 1 FROM documents d JOIN passages p ON p.document_id = d.id
             WHERE d.generation > ? AND p.row <= ? LIMIT 1"""
         return bool(self._rows(sql, (generation, row)))
@@ -175,22 +177,22 @@ class Store(VectorTables):
         """Add or replace a document, its passages and vectors in one transaction.
 
         Args:
-            document: The document; only its passages' texts are stored.
+            document: The document; of its text only the passages are stored.
             origin: The file from which it was read, or "".
-            content_hash: The hash that `document` returns next time.
+            content_hash: A hash of its content, by which the next ingest sees whether it has changed.
             passages: Each with the key of the embedded text and the vector's bytes.
         """
         with self._transaction() as generation:
-            self._write(document, origin, content_hash, passages, generation)
+            self._write_one(document, origin, content_hash, passages, generation)
 
     def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
         """Add or replace documents, their passages and vectors, all in one transaction."""
         with self._transaction() as generation:
-            for each in documents:
-                passages = list(zip(each.passages, each.keys, each.vectors, strict=True))
-                self._write(each.document, each.origin, each.content_hash, passages, generation)
+            for prepared in documents:
+                passages = list(zip(prepared.passages, prepared.keys, prepared.vectors, strict=True))
+                self._write_one(prepared.document, prepared.origin, prepared.content_hash, passages, generation)
 
-    def _write(
+    def _write_one(
         self,
         document: Document,
         origin: str,
@@ -198,8 +200,8 @@ class Store(VectorTables):
         passages: Sequence[tuple[Passage, str, bytes]],
         generation: int,
     ) -> None:
-        """Write a document with its passages and vectors, in place of an older version."""
-        document = self._with_tags(document)
+        """Write a document with its passages and vectors, within a transaction; an older version is retired."""
+        document = self._keep_user_tags(document)
         self._connection.execute(UPSERT_DOCUMENT, document_row(document, content_hash, origin, generation))
         self._connection.execute(
             "UPDATE passages SET retired = ? WHERE document_id = ? AND retired IS NULL", (generation, document.id)
@@ -223,17 +225,17 @@ class Store(VectorTables):
         return changed > 0
 
     def purge(self, generation: int) -> None:
-        """Delete what was retired up to `generation`; no index may point to it any more.
+        """Delete documents and passages that were retired up to `generation`; no index may point to them any more.
 
         Deleted content is overwritten in the database's file; `flush` removes it from the log.
         """
         with self._writing():
-            # Passages first: SQLite refuses to delete a document to which one refers.
+            # Passages first: SQLite refuses to delete a document to which a passage refers.
             self._connection.execute("DELETE FROM passages WHERE retired <= ?", (generation,))
             self._connection.execute("DELETE FROM documents WHERE retired <= ?", (generation,))
 
     def count_rows(self) -> int:
-        """Return the number of passages, including retired ones, which is ten times as fast as `count_passages`."""
+        """Return the number of passages, retired ones included; this is ten times as fast as `count_passages`."""
         return int(self._rows("SELECT count(*) FROM passages")[0][0])
 
     def counts(self) -> dict[str, int]:
@@ -262,25 +264,30 @@ class Store(VectorTables):
         with self._lock:
             # What a transaction has written may still be rolled back.
             state = None if self._connection.in_transaction else self.state()
-            if state is None or state != self._read_in:
-                self._read, self._read_in = {}, state
-            read = self._read
+            if state is None or state != self._cache_state:
+                self._cache, self._cache_state = {}, state
+            cache = self._cache
             originals = self.originals()
-            for row in self._rows_in(SELECT_PASSAGES, [name for name in ids if name not in read]):
-                passage = self._passage(row)
+            for row in self._rows_in(SELECT_PASSAGES, [id for id in ids if id not in cache]):
+                passage = self._checked_passage(row)
                 if original := originals.get(passage.document_id):
                     passage = passage.model_copy(update={"metadata": {**passage.metadata, COPY_OF: original}})
-                read[row[0]] = passage
-            found = {name: read[name] for name in ids if name in read}
-            # After `found`, because one request may be larger than the cache.
-            for name in list(read)[: max(0, len(read) - MOST_READ)]:
-                del read[name]
-        if cards := [name for name in ids if is_card(name)]:
-            found |= self._cards([document_of_card(name) for name in cards])
-        return found
+                cache[passage.id] = passage
+            passages = {id: cache[id] for id in ids if id in cache}
+            # Only now, because one request may be larger than the cache. The oldest entries come first.
+            for id in list(cache)[: max(0, len(cache) - MOST_CACHED)]:
+                del cache[id]
+        if card_ids := [id for id in ids if is_card(id)]:
+            passages |= self._cards([document_of_card(id) for id in card_ids])
+        return passages
 
-    def _passage(self, row: sqlite3.Row) -> Passage:
-        """Return the passage of a row; raise if its text does not match its id, since an edited text is no source."""
+    def _checked_passage(self, row: sqlite3.Row) -> Passage:
+        """Return the passage of a row.
+
+        Raises:
+            DatabaseCorrupt: The row is damaged, or the text does not match the id: an edited text is no source.
+        """
+        # The context manager is entered only for a damaged row: for each of many rows it would take too long.
         try:
             passage = passage_of(row)
             if passage_id(passage.document_id, passage.start, passage.text) == passage.id:
@@ -292,7 +299,7 @@ class Store(VectorTables):
             raise ValueError("the text is another one")
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
-        """Return the cards (passages of metadata) of documents by their id."""
+        """Return the cards (passages of metadata) of those documents that exist, by the card's id."""
         sql = "SELECT id, source, title, date, authors, metadata FROM documents WHERE id IN ({marks})"
         cards = {}
         for row in self._rows_in(sql, document_ids):
@@ -305,10 +312,10 @@ class Store(VectorTables):
         """Return the ids of the passages of each document, in the order of its text."""
         chosen = "FROM passages WHERE retired IS NULL AND document_id IN ({marks})"
         sql = f"SELECT document_id, id {chosen} ORDER BY position"
-        found: dict[str, list[str]] = {}
-        for row in self._rows_in(sql, list(document_ids)):
-            found.setdefault(row[0], []).append(row[1])
-        return found
+        ids_by_document: dict[str, list[str]] = {}
+        for document_id, id in self._rows_in(sql, list(document_ids)):
+            ids_by_document.setdefault(document_id, []).append(id)
+        return ids_by_document
 
     def identities(self, rows: Sequence[int]) -> dict[int, tuple[str, str]]:
         """Return `(passage id, document id)` of each row that exists."""
@@ -322,8 +329,8 @@ class Store(VectorTables):
 
     def has_all_rows(self, rows: Sequence[int]) -> bool:
         """Return whether there is a passage, possibly retired, at each of these different rows."""
-        found = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
-        return sum(int(row[0]) for row in found) == len(rows)
+        counts = self._rows_in("SELECT count(*) FROM passages WHERE row IN ({marks})", list(rows))
+        return sum(int(count) for (count,) in counts) == len(rows)
 
     def rows(self, ids: Sequence[str]) -> dict[str, int]:
         """Return the row of each passage that exists."""
@@ -359,14 +366,14 @@ class Store(VectorTables):
         "" matches all; the latest come first.
         """
         values: dict[str, Any] = {"like": like, "offset": offset, "limit": limit}
-        fits = f"retired IS NULL AND {_FITS}" if like else "retired IS NULL"
+        fits = f"retired IS NULL AND {_MATCHES_LIKE}" if like else "retired IS NULL"
         (total,) = self.select(f"SELECT count(*) FROM documents d WHERE {fits}", values)[0]  # noqa: S608  # constants
-        rows = self.select(f"{_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
+        rows = self.select(f"{_SELECT_ROW} WHERE {fits} ORDER BY added_at DESC, id LIMIT :limit OFFSET :offset", values)
         return [dict(row) for row in rows], int(total)
 
     def list_document(self, document_id: str) -> dict[str, Any] | None:
         """Return the row of one document as `list_documents` gives it."""
-        rows = self.select(f"{_ROW} WHERE d.retired IS NULL AND d.id = ?", (document_id,))
+        rows = self.select(f"{_SELECT_ROW} WHERE d.retired IS NULL AND d.id = ?", (document_id,))
         return dict(rows[0]) if rows else None
 
     def document_ids(self) -> list[str]:
