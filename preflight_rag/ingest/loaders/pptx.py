@@ -40,17 +40,21 @@ if TYPE_CHECKING:
 _NUMBERS = (
     *(("alphaLc", "lowerLetter"), ("alphaUc", "upperLetter"), ("romanLc", "lowerRoman"), ("romanUc", "upperRoman")),
 )
-"""How PowerPoint's kinds of numbers begin, and what they are."""
+"""The beginnings of PowerPoint's kinds of numbers, and their names in `numbering`."""
+_PATTERNS = {"ParenBoth": "(%1)", "ParenR": "%1)"}
+"""The patterns of numbers, by the end of the kind; "%1." for all others."""
 _WITH_MACROS = tuple(
     f"application/vnd.ms-powerpoint.{kind}.macroEnabled.main+xml" for kind in ("slideshow", "template")
 )
-"""What a show and a template with macros are called inside (.ppsm, .potm), which python-pptx does not know."""
+"""Content types of a show and a template with macros (.ppsm, .potm), which python-pptx does not know."""
 _DEEPEST = 20
-"""Groups of shapes within each other that are followed; a guess."""
+"""Maximum depth of nested groups of shapes; a guess."""
+_RAISED_CONTEXT = 4
+"""Number of characters before a superscript by which `raised_behind` decides whether it is a mark."""
 
 
 def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterator[Document]:
-    """Yield the presentation as one document, then the files inside of it; titles of slides are its headings.
+    """Yield the presentation as one document, whose headings are the titles of slides, then the files embedded in it.
 
     Raises:
         EncryptedDocument: It is protected by a password.
@@ -70,17 +74,17 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
             f"{path} is no readable PowerPoint presentation: {type(error).__name__}: {error}"
         ) from error
     for number, slide in enumerate(slides, 1):
-        before = parts.length
+        length_before = parts.length
         _add_slide(parts, number, slide, report)
         for line in comments.get(slide.part.partname.lstrip("/"), ()):
             report.count("comments")
             parts.add(line)
-        if parts.length == before and _has_picture(slide.shapes):
+        if parts.length == length_before and _has_picture(slide.shapes):
             pictures.append(number)
         if on_page:
             on_page(number, len(slides))
     report.count("slides", len(slides))
-    report.leave_out_struck(sum(_struck(slide) for slide in slides))
+    report.leave_out_struck(sum(_count_struck(slide) for slide in slides))
     for line in link_lines(_links(slides)):
         parts.add(line, "list")
     if pictures:
@@ -102,7 +106,11 @@ def load_pptx(path: Path, max_bytes: int, on_page: Pages | None = None) -> Itera
 
 
 def _slides(file: IO[bytes]) -> list[Slide]:
-    """Return the slides of a presentation, a show or a template, of which `pptx.Presentation` opens the first alone."""
+    """Return the slides of a presentation, a show or a template; `pptx.Presentation` opens only presentations.
+
+    Raises:
+        ValueError: It is no such file.
+    """
     from pptx.opc.package import PartFactory
     from pptx.package import Package
     from pptx.parts.presentation import PresentationPart
@@ -116,36 +124,40 @@ def _slides(file: IO[bytes]) -> list[Slide]:
 
 
 def _comments(archive: ZipFile) -> dict[str, list[str]]:
-    """Return the comments on each slide with their writers, in the old and the new format."""
+    """Return a line for each comment on a slide, by the slide's name in the archive, in the old and the new format."""
     names = archive.namelist()
-    writers: dict[str, str] = {}
+    authors: dict[str, str] = {}
     for name in ("ppt/commentAuthors.xml", "ppt/authors.xml"):
-        for each in parse_xml(archive.read(name)).iter() if name in names else ():
-            if local(each) in ("cmAuthor", "author"):
-                writers[str(each.get("id"))] = one_line(each.get("name") or "")
-    found: dict[str, list[str]] = {}
+        for element in parse_xml(archive.read(name)).iter() if name in names else ():
+            if local(element) in ("cmAuthor", "author"):
+                authors[str(element.get("id"))] = one_line(element.get("name") or "")
+    comments: dict[str, list[str]] = {}
     for name in names:
         if not name.startswith("ppt/slides/_rels/"):
             continue
         slide = f"ppt/slides/{PurePosixPath(name).name.removesuffix('.rels')}"
         for relation in parse_xml(archive.read(name)):
-            place = normpath(join("ppt/slides", str(relation.get("Target", ""))))
-            if str(relation.get("Type", "")).endswith("/comments") and place in names:
-                for each in parse_xml(archive.read(place)).iter():
-                    if local(each) in ("cm", "reply") and (words := _comment_words(each)):
-                        writer = writers.get(str(each.get("authorId")), "")
-                        found.setdefault(slide, []).append(f"Comment{f' by {writer}' if writer else ''}: {words}")
-    return found
+            target = normpath(join("ppt/slides", str(relation.get("Target", ""))))
+            if not str(relation.get("Type", "")).endswith("/comments") or target not in names:
+                continue
+            for element in parse_xml(archive.read(target)).iter():
+                if local(element) in ("cm", "reply") and (words := _comment_words(element)):
+                    author = authors.get(str(element.get("authorId")), "")
+                    comments.setdefault(slide, []).append(f"Comment{f' by {author}' if author else ''}: {words}")
+    return comments
 
 
 def _comment_words(comment: _Element) -> str:
     """Return the words of one comment, without the replies to it."""
-    own = (part for part in comment if local(part) in ("text", "txBody"))
-    return one_line(" ".join(each.text or "" for part in own for each in part.iter() if local(each) in ("text", "t")))
+    texts: list[str] = []
+    for part in comment:
+        if local(part) in ("text", "txBody"):
+            texts += [element.text or "" for element in part.iter() if local(element) in ("text", "t")]
+    return one_line(" ".join(texts))
 
 
 def _add_slide(parts: Parts, number: int, slide: Slide, report: ReadReport) -> None:
-    """Append the texts of a slide and of its notes."""
+    """Append a slide as a page: its title as a heading, the texts of its shapes, its diagrams and its notes."""
     parts.page(number)
     title = slide.shapes.title
     heading = one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
@@ -171,65 +183,75 @@ def _diagrams(slide: Slide) -> Iterator[str]:
 
 
 def _add_shape(parts: Parts, shape: Any, heading: str, report: ReadReport) -> None:
-    """Append the texts of a shape: its description, table, chart or paragraphs."""
-    described = next(
-        (one_line(each.get("descr") or "") for each in shape._element.iter() if local(each) == "cNvPr"), ""
-    )
+    """Append the texts of a shape: its description, and the rows of its table or chart, or its paragraphs.
+
+    Several paragraphs are list items.
+
+    Args:
+        parts: The document's parts.
+        shape: The shape.
+        heading: The title of the slide, the caption of tables and charts.
+        report: Counts pictures.
+    """
+    non_visual = next((element for element in shape._element.iter() if local(element) == "cNvPr"), None)
+    description = one_line(non_visual.get("descr") or "") if non_visual is not None else ""
     if hasattr(shape, "image"):
-        report.count("pictures_described" if described else "pictures_without_text")
-    if described and not (shape.has_text_frame and shape.text_frame.text.strip()):
-        parts.add(f"Picture: {described}" if hasattr(shape, "image") else described)
+        report.count("pictures_described" if description else "pictures_without_text")
+    if description and not (shape.has_text_frame and shape.text_frame.text.strip()):
+        parts.add(f"Picture: {description}" if hasattr(shape, "image") else description)
     if getattr(shape, "has_table", False) or getattr(shape, "has_chart", False):
-        for line in _table(shape.table, heading) if shape.has_table else _chart(shape.chart, heading):
+        for line in _table_rows(shape.table, heading) if shape.has_table else _chart_rows(shape.chart, heading):
             parts.add(line, "row")
     elif shape.has_text_frame:
         items, counters = OpenItems(), dict[int, Counter]()
         lines = []
         for paragraph in shape.text_frame.paragraphs:
             if text := one_line(clean(_words(paragraph))):
-                label = _number(paragraph, counters)
+                label = _count_paragraph(paragraph, counters)
                 lines.append((label, items.add(paragraph.level, with_typed_boxes(text))))
+        is_list = len(lines) > 1
         for label, line in lines:
-            listed = len(lines) > 1
-            parts.add(f"{label or '-'} {line}" if listed else line, "list" if listed else "")
+            parts.add(f"{label or '-'} {line}" if is_list else line, "list" if is_list else "")
 
 
-def _number(paragraph: Any, counters: dict[int, Counter]) -> str:
-    """Count a paragraph of a numbered list, and return its number; "" where it has none.
+def _count_paragraph(paragraph: Any, counters: dict[int, Counter]) -> str:
+    """Count a paragraph of a numbered list, and return its number ("2."); "" if it is not numbered.
 
     Args:
         paragraph: A paragraph of a text.
-        counters: The numbers that the text has come to, by level; a paragraph without one ends its level's list.
+        counters: The counter of each level, which is changed; a paragraph without a number ends the list of its level.
     """
     level = paragraph.level
-    for inner in [each for each in counters if each > level]:
+    for inner in [counted for counted in counters if counted > level]:
         del counters[inner]
-    mark = next((each for each in paragraph._p.iter() if local(each) == "buAutoNum"), None)
+    mark = next((element for element in paragraph._p.iter() if local(element) == "buAutoNum"), None)
     if mark is None:
         counters.pop(level, None)
         return ""
     kind = str(mark.get("type") or "arabicPeriod")
     start = str(mark.get("startAt") or "1")
     name = next((name for begin, name in _NUMBERS if kind.startswith(begin)), "decimal")
-    pattern = "(%1)" if kind.endswith("ParenBoth") else "%1)" if kind.endswith("ParenR") else "%1."
+    pattern = next((pattern for end, pattern in _PATTERNS.items() if kind.endswith(end)), "%1.")
     counter = counters.setdefault(level, Counter({0: Level(name, pattern, whole_number(start, 1))}))
     return counter.next(0)
 
 
 def _words(paragraph: Any) -> str:
-    """Return a paragraph's text without what is struck out, and with what stands above the line above it.
-
-    "10" and a raised "8" are no 108.
-    """
-    if not any(_is_above(each) or each.get("strike") for each in paragraph._p.iter() if local(each) == "rPr"):
+    """Return a paragraph's text without struck-out words, and with raised characters for superscripts: "10⁸"."""
+    properties = [element for element in paragraph._p.iter() if local(element) == "rPr"]
+    if not any(_is_superscript(element) or element.get("strike") for element in properties):
         return str(paragraph.text)
     text = ""
-    for each in paragraph._p:
-        words = "".join(part.text or "" for part in each.iter() if local(part) == "t")
-        if any(local(part) == "rPr" and str(part.get("strike") or "noStrike") != "noStrike" for part in each):
+    for run in paragraph._p:
+        words = "".join(part.text or "" for part in run.iter() if local(part) == "t")
+        if any(local(part) == "rPr" and str(part.get("strike") or "noStrike") != "noStrike" for part in run):
             continue
-        is_raised = any(map(_is_above, each))
-        text += " " if local(each) == "br" else raised_behind(text[-4:], words) if is_raised else words
+        if local(run) == "br":
+            text += " "
+        elif any(map(_is_superscript, run)):
+            text += raised_behind(text[-_RAISED_CONTEXT:], words)
+        else:
+            text += words
     return text
 
 
@@ -243,23 +265,24 @@ def _links(slides: list[Slide]) -> Iterator[tuple[str, str]]:
                         yield run.text, run.hyperlink.address or ""
 
 
-def _struck(slide: Slide) -> int:
-    """Return how many stretches of a slide's text are struck out."""
-    runs = (each for each in slide._element.iter() if local(each) == "rPr")
-    return sum(1 for each in runs if each.get("strike", "noStrike") != "noStrike")
+def _count_struck(slide: Slide) -> int:
+    """Return how many runs of a slide's text are struck out."""
+    properties = (element for element in slide._element.iter() if local(element) == "rPr")
+    return sum(1 for element in properties if element.get("strike", "noStrike") != "noStrike")
 
 
-def _is_above(properties: _Element) -> bool:
-    """Return whether the properties of a run put it above the line: its baseline is raised by so many percent."""
-    return local(properties) == "rPr" and str(properties.get("baseline") or "0")[0] in "123456789"
+def _is_superscript(element: _Element) -> bool:
+    """Return whether an element is the properties of a run whose baseline is raised above the line."""
+    return local(element) == "rPr" and str(element.get("baseline") or "0")[0] in "123456789"
 
 
 def _cell_words(cell: Any) -> str:
+    """Return the text of a table's cell on one line."""
     return one_line(" ".join(map(_words, cell.text_frame.paragraphs)))
 
 
 def _shapes(shapes: Any, depth: int) -> Iterator[Any]:
-    """Yield all shapes, including those in groups."""
+    """Yield all shapes, including those in groups, down to `_DEEPEST` levels; `depth` is the level of the shapes."""
     for shape in shapes:
         if hasattr(shape, "shapes"):
             if depth < _DEEPEST:
@@ -273,34 +296,32 @@ def _has_picture(shapes: Any) -> bool:
     return any(hasattr(shape, "image") for shape in _shapes(shapes, 0))
 
 
-def _table(table: Table, heading: str) -> list[str]:
-    """Return a table as lines."""
-    rows = [
-        [
-            (_cell_words(cell), cell.span_width, cell.span_height)
-            if cell.is_merge_origin
-            else (_cell_words(cell), 1, 1)
-            for cell in row.cells
-            if not cell.is_spanned
-        ]
-        for row in table.rows
-    ]
+def _table_rows(table: Table, heading: str) -> list[str]:
+    """Return the rows of a table as lines, with the slide's heading as their caption."""
+    rows: list[list[tuple[str, int, int]]] = []
+    for row in table.rows:
+        cells = [cell for cell in row.cells if not cell.is_spanned]
+        spans = [(cell.span_width, cell.span_height) if cell.is_merge_origin else (1, 1) for cell in cells]
+        rows.append([(_cell_words(cell), *span) for cell, span in zip(cells, spans, strict=True)])
     return table_lines(expand_spans(rows), caption=heading, header_rows=1 if table.first_row else None)
 
 
-def _chart(chart: Chart, heading: str) -> list[str]:
-    """Return a chart's figures as a table: a row for each category, a column for each series."""
+def _chart_rows(chart: Chart, heading: str) -> list[str]:
+    """Return a chart's figures as a table: a row for each category, a column for each series.
+
+    The caption is the chart's title, or else the slide's heading. Return [] for a chart that python-pptx cannot read.
+    """
     try:
         title = one_line(chart.chart_title.text_frame.text) if chart.has_title else ""
         plot = chart.plots[0]
         categories = [one_line(category) for category in plot.categories]
-        series = [(one_line(each.name or ""), list(each.values)) for each in plot.series]
+        series = [(one_line(column.name or ""), list(column.values)) for column in plot.series]
     except (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError):
         return []
     if not categories or not series:
         return []
     grid = [["", *(name or title or "value" for name, _ in series)]]
-    for place, category in enumerate(categories):
-        values = [values[place] if place < len(values) else None for _, values in series]
-        grid.append([category, *("" if value is None else f"{value:.10g}" for value in values)])
+    for index, category in enumerate(categories):
+        figures = [values[index] if index < len(values) else None for _, values in series]
+        grid.append([category, *("" if figure is None else f"{figure:.10g}" for figure in figures)])
     return table_lines(grid, caption=title or heading, header_rows=1, headings=False)

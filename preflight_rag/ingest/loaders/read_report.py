@@ -1,6 +1,6 @@
-"""What a loader read of a document, what it left out, and where that is less than one expects of such a file.
+"""The report of a loader on a document: what it read, what it left out, and where it read less than expected.
 
-It is kept in the document's metadata under `READ_REPORT`, beside the text, so that every store has it.
+It is kept in the document's metadata under `READ_REPORT`, so that every store has it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from preflight_rag.text.words import on_one_line
 READ_REPORT = "read_report"
 """Name of the report in a document's metadata."""
 FEW_WORDS = 30
-"""A document with pictures and fewer words is mostly pictures; a guess."""
+"""Number of words below which a document with pictures consists mostly of these; a guess."""
 _LABELS = {
     "words": ("word", "words"),
     "pages": ("page", "pages"),
@@ -41,7 +41,7 @@ _LABELS = {
     "contents_lines": ("line of a table of contents left out", "lines of tables of contents left out"),
     "pages_recognised": ("page recognised", "pages recognised"),
 }
-"""Of each count, its word for one and for several, in the order in which people are shown them."""
+"""The singular and plural of each count, in the order in which they are displayed."""
 
 
 @dataclass
@@ -59,36 +59,36 @@ class ReadReport:
     less: list[str] = field(default_factory=list)
 
     def leave_out_struck(self, many: int) -> None:
-        """Note stretches of text that are struck out, if there are any."""
-        if many:
-            counted = "1 stretch of text" if many == 1 else f"{many:,} stretches of text"
-            self.leave_out(counted, "struck out in the document")
+        """Record the number of stretches of text that are struck out, if there are any."""
+        self._leave_out_stretches(many, "struck out in the document")
 
     def leave_out_hidden(self, many: int) -> None:
-        """Note stretches of text that are hidden, if there are any."""
-        if many:
-            self.leave_out(
-                "1 stretch of text" if many == 1 else f"{many:,} stretches of text", "hidden in the document"
-            )
+        """Record the number of stretches of text that are hidden, if there are any."""
+        self._leave_out_stretches(many, "hidden in the document")
+
+    def _leave_out_stretches(self, count: int, why: str) -> None:
+        """Record that stretches of text were not read, with the reason; nothing if there are none."""
+        if count:
+            self.leave_out("1 stretch of text" if count == 1 else f"{count:,} stretches of text", why)
 
     def count(self, name: str, many: int = 1) -> None:
-        """Add to one of the counts."""
+        """Add a number to one of the counts; a count of 0 is not listed."""
         if many:
             self.counts[name] = self.counts.get(name, 0) + many
 
     def table(self, lines: list[str]) -> list[str]:
-        """Count a table by its lines, and return these."""
+        """Count a table and its rows, which are its lines, and return the lines; count nothing if there are none."""
         if lines:
             self.count("tables")
             self.count("rows", len(lines))
         return lines
 
     def leave_out(self, what: str, why: str = "") -> None:
-        """Record a part of the document that was not read."""
+        """Record a part of the document that was not read, and the reason unless `what` implies it."""
         self.left_out.append((on_one_line(what), on_one_line(why)))
 
     def unread(self) -> str:
-        """Return the note on what was left out of a document; "" if nothing was."""
+        """Return what was left out of the document as one line; "" if nothing was."""
         return "; ".join(f"{what}: {why}" if why else what for what, why in self.left_out)
 
     def to_json(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ class ReadReport:
 
 
 def report_of(metadata: Mapping[str, Any]) -> ReadReport | None:
-    """Return the report in a document's metadata; None without one."""
+    """Return the report in a document's metadata; None if there is none."""
     return report_from(metadata.get(READ_REPORT))
 
 
@@ -111,17 +111,17 @@ def report_from(stored: object) -> ReadReport | None:
         return None
     return ReadReport(
         {str(name): many for name, many in counts.items() if isinstance(many, int)},
-        [(str(each.get("what", "")), str(each.get("why", ""))) for each in left_out if isinstance(each, Mapping)],
-        [str(each) for each in less],
+        [(str(part.get("what", "")), str(part.get("why", ""))) for part in left_out if isinstance(part, Mapping)],
+        [str(reason) for reason in less],
     )
 
 
 def counted(counts: Mapping[str, int]) -> list[str]:
-    """Return counts in words, such as "3 pages"."""
+    """Return the counts that are not 0 in words, such as "3 pages"; unknown ones by their name, at the end."""
     known = [name for name in _LABELS if counts.get(name)]
     others = [name for name in counts if name not in _LABELS and counts[name]]
-    found = []
+    result = []
     for name in (*known, *others):
-        one, several = _LABELS.get(name, (name.replace("_", " "), name.replace("_", " ")))
-        found.append(f"{counts[name]:,} {one if counts[name] == 1 else several}")
-    return found
+        singular, plural = _LABELS.get(name, (name.replace("_", " "), name.replace("_", " ")))
+        result.append(f"{counts[name]:,} {singular if counts[name] == 1 else plural}")
+    return result

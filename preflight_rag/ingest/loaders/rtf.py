@@ -1,4 +1,4 @@
-"""Rich text through striprtf: its text, the rows of its tables, and what `rtf_asides.py` finds beside it."""
+"""Rich text through striprtf: its text, the rows of its tables, and the notes and headers from `rtf_asides.py`."""
 
 from __future__ import annotations
 
@@ -18,24 +18,25 @@ from preflight_rag.text.tables import table_lines
 
 _PROPERTY = re.compile(r"\{\\(title|author|subject|keywords) ([^{}]{1,500})\}")
 _CREATED = re.compile(r"\{\\creatim\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
-_NUMBER = re.compile(r"(\(?[\w.]{1,10}[.)]?)\t(?=\S)")
-"""The number of a clause or of a list's item, in front of a tab: "2.1", "(a)"."""
-_RUNNING = ("header", "footer")
-_COUNTED = {
-    **dict.fromkeys(_RUNNING, "headers"),
+_CLAUSE_NUMBER = re.compile(r"(\(?[\w.]{1,10}[.)]?)\t(?=\S)")
+"""The number of a clause or of a list item, before a tab: "2.1", "(a)"."""
+_HEADER_AND_FOOTER = ("header", "footer")
+_COUNT_OF_KIND = {
+    **dict.fromkeys(_HEADER_AND_FOOTER, "headers"),
     "footnote": "footnotes",
     "comment": "comments",
     "text box": "text_boxes",
     "picture": "pictures_described",
 }
-_ONCE = (*_RUNNING, "picture")
-"""Asides that a file has again for other pages, or for older programs."""
+"""The names of the report's counts, by the kind of an aside."""
+_REPEATED_KINDS = (*_HEADER_AND_FOOTER, "picture")
+"""Kinds of asides that a file repeats for other pages, or for older programs."""
 _INFO_CHARACTERS = 20_000
-"""The properties stand in the first part of a file; a guess at how large it is."""
+"""Characters at the beginning of a file in which its properties are; a guess."""
 
 
 def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield the file as one document.
+    """Yield the file as one document: its text, then its notes, headers, footers, comments, boxes and descriptions.
 
     Raises:
         UnreadableDocument: It is no rich text.
@@ -50,7 +51,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
     asides = divide(source)
     try:
         plain = tidy(to_text(asides.body, errors="replace"))
-        beside = [(kind, one_line(to_text(part, errors="replace"))) for kind, part in asides.found]
+        aside_texts = [(kind, one_line(to_text(part, errors="replace"))) for kind, part in asides.found]
     except Exception as error:
         raise UnreadableDocument(f"{path} is no readable rich text: {type(error).__name__}: {error}") from error
     parts, report = Parts(), ReadReport()
@@ -60,10 +61,10 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
             for row in report.table(table_lines(grid)):
                 parts.add(row, "row")
         else:
-            for line in lines:
-                parts.add(_NUMBER.sub(r"\1 ", line.strip(), count=1) if _NUMBER.match(line.strip()) else line.strip())
-    first = parts.joined().split("\n", 1)[0]
-    for line in _aside_lines(beside, report):
+            for line in map(str.strip, lines):
+                parts.add(_CLAUSE_NUMBER.sub(r"\1 ", line, count=1) if _CLAUSE_NUMBER.match(line) else line)
+    first_line = parts.joined().split("\n", 1)[0]
+    for line in _aside_lines(aside_texts, report):
         parts.add(line)
     report.count("pictures_without_text", max(0, asides.pictures - report.counts.get("pictures_described", 0)))
     head = source[:_INFO_CHARACTERS]
@@ -72,7 +73,7 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
     yield file_document(
         path,
         parts.joined(),
-        title=one_line(properties.pop("title", "")) or (first if title_like(first) else ""),
+        title=one_line(properties.pop("title", "")) or (first_line if title_like(first_line) else ""),
         saved=checked_date(*created.groups()) if created else None,
         authors=people(properties.pop("author", "")),
         metadata={key: one_line(value) for key, value in properties.items() if value.strip()},
@@ -81,14 +82,18 @@ def load_rtf(path: Path, max_bytes: int) -> Iterator[Document]:
     )
 
 
-def _aside_lines(beside: Sequence[tuple[str, str]], report: ReadReport) -> Iterator[str]:
-    """Yield a line for each aside that contains words; headers, footers and pictures once, notes with a number."""
+def _aside_lines(asides: Sequence[tuple[str, str]], report: ReadReport) -> Iterator[str]:
+    """Yield a line for each aside, `(kind, text)`, with words; count it in the report.
+
+    Headers, footers and pictures with the same text are written once; footnotes are numbered.
+    """
     seen: set[tuple[str, str]] = set()
-    notes = 0
-    for kind, text in beside:
-        notes += kind == "footnote"
-        if not any(char.isalpha() for char in text) or (kind in _ONCE and (kind, text) in seen):
+    footnotes = 0
+    for kind, text in asides:
+        footnotes += kind == "footnote"
+        is_repeated = kind in _REPEATED_KINDS and (kind, text) in seen
+        if is_repeated or not any(char.isalpha() for char in text):
             continue
         seen.add((kind, text))
-        report.count(_COUNTED[kind])
-        yield f"Footnote {notes}: {text}" if kind == "footnote" else f"{kind.capitalize()}: {text}"
+        report.count(_COUNT_OF_KIND[kind])
+        yield f"Footnote {footnotes}: {text}" if kind == "footnote" else f"{kind.capitalize()}: {text}"

@@ -1,9 +1,8 @@
-"""What stands beside the text of a rich text file, which striprtf drops.
+"""Extract the asides of a rich text file, which striprtf drops: notes, headers, footers, comments, text boxes.
 
-Notes, headers, footers, comments, text boxes, and what is said of pictures. A file is groups in braces; a group that
-begins with the name of a destination holds an aside (Rich Text Format Specification 1.9.1, "Destinations"); a picture's
-description is one of its properties. Paragraphs inside a table's cell are put on one line, since striprtf ends a row's
-line at each.
+A file consists of groups in braces. A group that begins with the name of a destination is an aside (Rich Text Format
+Specification 1.9.1, "Destinations"); the description of a picture is one of its properties. Paragraphs inside a table's
+cell are put on one line, since striprtf would end the row's line at each.
 """
 
 from __future__ import annotations
@@ -21,11 +20,16 @@ _DESTINATIONS = {
     "annotation": "comment",
     "shptxt": "text box",
 }
-_LEVELS = ("super", "nosupersub", "sub")
-_ENDS = ("par", "cell", "row", "tab", "line", "sect", "page")
+"""Kinds of asides by the control word with which their group begins."""
+_VERTICAL_POSITIONS = ("super", "nosupersub", "sub")
+_BREAKS = ("par", "cell", "row", "tab", "line", "sect", "page")
+"""Control words that end a word before them."""
 _FONTS = re.compile(r"\{\\fonttbl")
 _DEEPEST = 500
-"""Groups within each other that are followed; a guess."""
+"""Maximum depth of nested groups; a guess."""
+_RAISED_CONTEXT = 4
+"""Number of characters before a superscript by which `raised_behind` decides whether it is a mark."""
+_ASCII_END = 127
 
 
 @dataclass
@@ -33,9 +37,9 @@ class Asides:
     """The source of a file without its asides, and the asides themselves.
 
     Attributes:
-        body: The file's source, which striprtf reads.
-        found: `(kind, source)` in the file's order; kinds are footnote, header, footer, comment, text box and
-        picture.
+        body: The source of the file without its asides.
+        found: `(kind, source)` of each aside in the file's order; the kinds are footnote, header, footer, comment, text
+            box and picture (a description).
         pictures: The number of pictures, without copies for older programs.
     """
 
@@ -46,16 +50,22 @@ class Asides:
 
 @dataclass
 class _Group:
-    """An open group of the file, with what is known of its kind."""
+    r"""An open group of the file.
+
+    Attributes:
+        kind: The kind of the aside that it is, or is inside of; "" for a group of the text.
+        in_table: Whether its text is in a table.
+        for_older: Whether it is a copy for older programs that do not know the group before it.
+        is_superscript: Whether its characters are above the line.
+        is_at_start: Whether it has had no control word except `\*`.
+        start: The index of its brace among the pieces of the source.
+    """
 
     kind: str = ""
     in_table: bool = False
     for_older: bool = False
-    """Whether it is there for programs that do not know what stands before it."""
-    above: bool = False
-    """Whether its characters stand above the line."""
-    first: bool = True
-    """Whether no word of control but `\\*` has come."""
+    is_superscript: bool = False
+    is_at_start: bool = True
     start: int = 0
 
 
@@ -65,91 +75,109 @@ def divide(source: str) -> Asides:
 
 
 class _Divider:
-    """One pass over a file, with a stack of the open groups."""
+    """One pass over the source of a file, with a stack of the open groups."""
 
     def __init__(self, source: str) -> None:
         self._source = source
-        self._head = _head(source)
-        self._found: list[tuple[str, str]] = []
-        self._kept: list[str] = []
+        self._header = _header(source)
+        self._asides: list[tuple[str, str]] = []
+        self._pieces: list[str] = []
+        """The source without asides so far; an aside is removed when its group ends."""
         self._groups: list[_Group] = []
         self._pictures = 0
-        self._before = ""
-        """The end of the text before a piece, on its line."""
+        self._text_before = ""
+        """The last characters of the text before the current piece, on the same line."""
         self._property = ""
-        """The name of the property that was read last, as of a picture."""
+        """The name of the property that was read last, such as "wzDescription" of a picture."""
 
     def run(self) -> Asides:
-        """Return the divided file; unchanged if it is nested too deeply."""
-        at = 0
-        while at < len(self._source) and (match := _TOKEN.match(self._source, at)):
-            at = match.end()
-            if match[1] == "bin":  # so many bytes of a picture, which may hold braces
-                at += max(0, int(match[2] or 0))
+        """Return the divided file; undivided if its groups are nested too deeply."""
+        offset = 0
+        while offset < len(self._source) and (match := _TOKEN.match(self._source, offset)):
+            offset = match.end()
+            if match[1] == "bin":  # the number of bytes of a picture, which may include braces
+                offset += max(0, int(match[2] or 0))
             elif match[0] == "{":
-                self._open()
+                self._open_group()
             elif match[0] == "}":
-                self._close()
+                self._close_group()
             else:
-                self._inside(match[0], match[1])
+                self._add_piece(match[0], match[1])
             if len(self._groups) > _DEEPEST:
                 return Asides(self._source)
-        return Asides("".join(self._kept) + self._source[at:], self._found, self._pictures)
+        return Asides("".join(self._pieces) + self._source[offset:], self._asides, self._pictures)
 
-    def _open(self) -> None:
-        """Begin a group."""
+    def _open_group(self) -> None:
+        """Begin a group, which inherits the state of the group around it."""
         outer = self._groups[-1] if self._groups else _Group()
-        self._groups.append(_Group(outer.kind, outer.in_table, outer.for_older, outer.above, start=len(self._kept)))
-        self._kept.append("{")
+        group = _Group(outer.kind, outer.in_table, outer.for_older, outer.is_superscript, start=len(self._pieces))
+        self._groups.append(group)
+        self._pieces.append("{")
 
-    def _close(self) -> None:
-        """End a group; if it is an aside, store it separately."""
+    def _close_group(self) -> None:
+        """End a group; if it is an aside, move it from the pieces to the asides.
+
+        A footnote in a table leaves its mark "[^1]", which shows to which row it belongs.
+        """
         group = self._groups.pop() if self._groups else _Group()
-        if group.kind and not (self._groups and self._groups[-1].kind):
-            inner = "".join(self._kept[group.start + 1 :])
-            self._found.append((group.kind, f"{self._head} {inner}}}"))
-            del self._kept[group.start :]
-            if group.kind == "footnote" and group.in_table:  # without it the note is of no row
-                self._kept.append(f"[^{sum(kind == 'footnote' for kind, _ in self._found)}]")
+        is_inside_aside = self._groups and self._groups[-1].kind
+        if group.kind and not is_inside_aside:
+            inner = "".join(self._pieces[group.start + 1 :])
+            self._asides.append((group.kind, f"{self._header} {inner}}}"))
+            del self._pieces[group.start :]
+            if group.kind == "footnote" and group.in_table:
+                self._pieces.append(f"[^{sum(kind == 'footnote' for kind, _ in self._asides)}]")
         else:
-            self._kept.append("}")
+            self._pieces.append("}")
 
-    def _inside(self, piece: str, name: str | None) -> None:
-        """Keep a piece of the open group, or record that the group is an aside."""
+    def _add_piece(self, piece: str, name: str | None) -> None:
+        """Append a piece of the open group, and update the group's state; a destination makes the group an aside.
+
+        Args:
+            piece: A control word, a control character or text.
+            name: The name of the control word; None for anything else.
+        """
         group = self._groups[-1] if self._groups else _Group()
-        if name and group.first and not group.kind and name in _DESTINATIONS:
-            group.kind, group.first = _DESTINATIONS[name], False
-            del self._kept[group.start + 1 :]
+        if name and group.is_at_start and not group.kind and name in _DESTINATIONS:
+            group.kind, group.is_at_start = _DESTINATIONS[name], False
+            del self._pieces[group.start + 1 :]
             return
-        if name == "sv" and not group.kind and self._property == "wzDescription":
+        if name == "sv" and not group.kind and self._property == "wzDescription":  # the value of the property
             group.kind, self._property = "picture", ""
-            del self._kept[group.start + 1 :]
+            del self._pieces[group.start + 1 :]
             return
-        if not name and self._kept[-1].startswith("\\sn"):
+        if not name and self._pieces[-1].startswith("\\sn"):
             self._property = piece.strip()
         group.for_older |= name == "nonshppict"
         self._pictures += name == "pict" and not group.for_older
-        group.first = group.first and (piece == "\\*" or piece.isspace())
+        group.is_at_start = group.is_at_start and (piece == "\\*" or piece.isspace())
+        if name in _VERTICAL_POSITIONS:
+            group.is_superscript = name == "super"
+        elif name in ("plain", "pard"):
+            group.is_superscript = False
         if name:
             group.in_table = name == "intbl" or (group.in_table and name != "pard")
-            group.above = name == "super" if name in _LEVELS else group.above and name not in ("plain", "pard")
-        if group.above and not name and (above := raised_behind(self._before, piece.strip("\r\n"))) != piece:
-            self._kept.append("".join(f"{{\\uc1\\u{ord(char)} ?}}" if ord(char) > 127 else char for char in above))
+        elif group.is_superscript and (raised := raised_behind(self._text_before, piece.strip("\r\n"))) != piece:
+            encoded = [f"{{\\uc1\\u{ord(char)} ?}}" if ord(char) > _ASCII_END else char for char in raised]
+            self._pieces.append("".join(encoded))
             return
-        self._before = "" if name in _ENDS else piece[-4:] if not name else self._before
-        self._kept.append("\\~" if name == "par" and group.in_table else piece)
+        if not name:
+            self._text_before = piece[-_RAISED_CONTEXT:]
+        elif name in _BREAKS:
+            self._text_before = ""
+        self._pieces.append("\\~" if name == "par" and group.in_table else piece)
 
 
-def _head(source: str) -> str:
-    """Return the beginning of a file, which declares its code page and fonts."""
+def _header(source: str) -> str:
+    """Return a header for a rich text file with the code page and the fonts that a source declares at its beginning."""
     page = re.search(r"\\ansicpg\d{1,5}", source[:2000])
     fonts = _FONTS.search(source, 0, 20_000)
-    table = source[fonts.start() : _end(source, fonts.start())] if fonts else ""
+    table = source[fonts.start() : _group_end(source, fonts.start())] if fonts else ""
     return f"{{\\rtf1\\ansi{page[0] if page else ''}{table}\\pard"
 
 
-def _end(source: str, start: int) -> int:
-    """Return the offset after the brace that closes the group at `start`."""
+def _group_end(source: str, start: int) -> int:
+    """Return the offset after the brace that closes the group at `start`; `start` itself if none does."""
     depth = 0
     for match in _TOKEN.finditer(source, start):
         depth += {"{": 1, "}": -1}.get(match[0], 0)

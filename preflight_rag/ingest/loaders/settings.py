@@ -1,8 +1,7 @@
-"""Settings files: YAML, TOML and INI as rows and lines that say what each value belongs to.
+"""Settings files: YAML, TOML and INI as rows and lines that name the section of each value.
 
-A line such as `port: 8443` says nothing without the section that it stands in, and an entry of a list of records is
-read as one row, as JSON's are. Comments stay beside the value that they explain. A file that its parser does not take,
-as templates and nginx's, is plain text.
+A line such as `port: 8443` says nothing without its section. An entry of a list of records is one row, as in JSON.
+Comments stay beside the value that they explain. A file that its parser rejects, such as a template, is plain text.
 """
 
 from __future__ import annotations
@@ -27,155 +26,176 @@ _KEY = re.compile(
     r"\s*(?:- +)*[\"']?([^\s\"'#;=:\[\]{}][^\"'#=:\[\]{}]{0,80}?)[\"']?\s*(?:=|:(?=\s|$))"  # port: 8443, rate=5
     r"|\s*\[+([^\[\]]+)\]+"  # [server]
 )
-_BEHIND_VALUE = re.compile(r"(?:^|\s)#\s?([^\"'#]+)$")
+_COMMENT_BEHIND = re.compile(r"(?:^|\s)#\s?([^\"'#]+)$")
 _MOST_VALUES = 200_000
-"""Values of a YAML file with its repetitions written out; a file of more is no settings file. A guess."""
+"""Maximum number of values of a YAML file, those behind an alias counted for each use; a guess."""
 _LARGEST = 4_000_000
-"""Characters of a YAML file that is parsed, which takes seconds for each million; a guess."""
+"""Maximum number of characters of a YAML file that is parsed, which takes seconds for each million; a guess."""
 _DEEPEST = 50
-"""Values inside each other that are followed; a guess at what no settings file has."""
+"""Maximum depth of nested values; a guess at what no settings file has."""
 _NO_SECTION = "\x00"
-_TAKEN_OVER = "<<"
-"""The name under which YAML takes over the values of another part."""
+"""The section of an INI file's values above the first section."""
+_MERGE_KEY = "<<"
+"""The key with which a YAML mapping includes the values of another one."""
 
 
 def load_settings(path: Path, max_bytes: int) -> Iterator[Document]:
-    """Yield a settings file as one document: records as rows, other values as lines `section, name: value`."""
+    """Yield a settings file as one document: records as rows, other values as lines `section, name: value`.
+
+    A file that cannot be parsed, or has no values, is loaded as plain text.
+    """
     text = decode(read_bytes(path, max_bytes), path)
     parsed = _parse(text, suffix_of(path))
     lines = []
     if isinstance(parsed, dict | list) and parsed:
-        lines = list(json_lines(_merged(_Comments(text).beside(parsed))))
+        lines = list(json_lines(_with_merge_keys_resolved(_Comments(text).insert(parsed))))
     if not any(char.isalnum() for line in lines for char in line):
         yield from load_text(path, max_bytes)
         return
-    above = [match[1] for line in _first_lines(text) if (match := _COMMENT.match(line)) and match[1].strip()]
-    yield file_document(path, clean("\n".join([*above, *([""] if above else []), *lines])))
+    comments = [match[1] for line in _top_comment(text) if (match := _COMMENT.match(line)) and match[1].strip()]
+    yield file_document(path, clean("\n".join([*comments, *([""] if comments else []), *lines])))
 
 
 def _parse(text: str, suffix: str) -> Any:
     """Return the parsed file, with values as written if the parser allows it; None if it cannot be parsed."""
     try:
         if suffix in (".yaml", ".yml"):
-            return _yaml(text)
+            return _parse_yaml(text)
         if suffix == ".toml":
             return tomllib.loads(text, parse_float=str)
-        return _ini(_without_escapes(text) if suffix == ".properties" else text)
+        return _parse_ini(_without_escapes(text) if suffix == ".properties" else text)
     except (ValueError, RecursionError, configparser.Error):
         return None
 
 
 def _without_escapes(text: str) -> str:
-    """Return Java's properties with their letters, of which others than Latin ones are numbers, and lines in one."""
+    r"""Return Java's properties with characters for their escapes (`\u00e9`), and continued lines joined."""
     text = re.sub(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t]*", r"\1", text)
     return unicode_text(re.sub(r"\\u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text))
 
 
-def _yaml(text: str) -> Any:
-    """Return the value of a YAML file; None if it cannot be parsed or is too large."""
+def _parse_yaml(text: str) -> Any:
+    """Return the value of a YAML file, all scalars as text; of several documents, a list of those that are no scalars.
+
+    Return None if it cannot be parsed, or is too large or too deeply nested.
+    """
     import yaml
 
     if len(text) > _LARGEST:
         return None
-    # All values stay text; the loader in C is five times as fast.
+    # The base loader keeps all scalars as text; the one written in C is five times as fast.
     FastBaseLoader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
     try:
         depth = 0
         for event in yaml.parse(text, Loader=FastBaseLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
             if depth > _DEEPEST:
                 return None
         roots = [root for root in yaml.compose_all(text, Loader=FastBaseLoader) if root is not None]
-        if sum(_count(root, {}, set()) for root in roots) > _MOST_VALUES:
+        if sum(_count_values(root, {}, set()) for root in roots) > _MOST_VALUES:
             return None
         documents = list(yaml.load_all(text, Loader=FastBaseLoader))
     except yaml.YAMLError:
         return None
-    documents = [_named(document, {}) for document in documents if isinstance(document, dict | list)]
+    documents = [_with_text_keys(document, {}) for document in documents if isinstance(document, dict | list)]
     return documents[0] if len(documents) == 1 else documents
 
 
-def _count(node: Any, known: dict[int, int], around: set[int]) -> int:
-    """Return how many values a YAML node contains, repeated ones counted again; very many for a cyclic node."""
-    if id(node) in around:
+def _count_values(node: Any, counts: dict[int, int], parents: set[int]) -> int:
+    """Return how many values a YAML node contains, those behind an alias counted each time; very many if it is cyclic.
+
+    Args:
+        node: The node.
+        counts: The counts so far, by the identity of nodes; further ones are added.
+        parents: The identities of the nodes around it.
+    """
+    if id(node) in parents:
         return _MOST_VALUES + 1
-    if id(node) not in known:
-        around.add(id(node))
-        parts = node.value if isinstance(node.value, list) else []
-        inner = [part for each in parts for part in (each if isinstance(each, tuple) else (each,))]
-        known[id(node)] = 1 + sum(_count(part, known, around) for part in inner)
-        around.discard(id(node))
-    return known[id(node)]
+    if id(node) not in counts:
+        parents.add(id(node))
+        total = 1
+        for item in node.value if isinstance(node.value, list) else ():
+            for part in item if isinstance(item, tuple) else (item,):  # key and value of a mapping, or one of a list
+                total += _count_values(part, counts, parents)
+        counts[id(node)] = total
+        parents.discard(id(node))
+    return counts[id(node)]
 
 
-def _named(value: Any, known: dict[int, Any]) -> Any:
-    """Return the value with names that are text, YAML allows others; what an alias repeats stays one object."""
+def _with_text_keys(value: Any, converted: dict[int, Any]) -> Any:
+    """Return a YAML value with all keys as text; a part that several aliases refer to stays one object.
+
+    Args:
+        value: The value.
+        converted: The results so far, by the identity of the parts; further ones are added.
+    """
     if not isinstance(value, dict | list):
         return value
-    if id(value) not in known:
-        known[id(value)] = (
-            {str(name): _named(each, known) for name, each in value.items()}
-            if isinstance(value, dict)
-            else [_named(each, known) for each in value]
-        )
-    return known[id(value)]
+    if id(value) not in converted:
+        if isinstance(value, dict):
+            converted[id(value)] = {str(key): _with_text_keys(part, converted) for key, part in value.items()}
+        else:
+            converted[id(value)] = [_with_text_keys(part, converted) for part in value]
+    return converted[id(value)]
 
 
-def _merged(value: Any) -> Any:
-    """Return the value with what `<<` takes over from another part of the file in its place; own values go first."""
+def _with_merge_keys_resolved(value: Any) -> Any:
+    """Return a value in which each mapping has the values that its key `<<` includes; own values take precedence."""
     if isinstance(value, list):
-        return [_merged(each) for each in value]
+        return [_with_merge_keys_resolved(part) for part in value]
     if not isinstance(value, dict):
         return value
-    taken = value.get(_TAKEN_OVER)
-    parts = taken if isinstance(taken, list) else [taken]
-    if taken is None or not all(isinstance(each, dict) for each in parts):
-        return {name: _merged(each) for name, each in value.items()}
-    found: dict[str, Any] = {}
-    for part in reversed(parts):
-        found |= _merged(part)
-    return found | {name: _merged(each) for name, each in value.items() if name != _TAKEN_OVER}
+    included = value.get(_MERGE_KEY)
+    mappings = included if isinstance(included, list) else [included]
+    has_merge_key = included is not None and all(isinstance(mapping, dict) for mapping in mappings)
+    result: dict[str, Any] = {}
+    for mapping in reversed(mappings) if has_merge_key else ():
+        result |= _with_merge_keys_resolved(mapping)
+    for name, part in value.items():
+        if name != _MERGE_KEY or not has_merge_key:
+            result[name] = _with_merge_keys_resolved(part)
+    return result
 
 
-def _ini(text: str) -> dict[str, Any]:
-    """Return sections and their values.
+def _parse_ini(text: str) -> dict[str, Any]:
+    """Return the values above the first section, and the values of each section by its name.
 
     Raises:
-        configparser.Error: It is no INI file, or it has a name twice, of which the parser would keep one.
+        configparser.Error: It is no INI file, or it has a name twice, of which the parser would keep only one.
     """
     parser = configparser.RawConfigParser(strict=True, delimiters=("=", ":"), default_section=_NO_SECTION)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
-    has_section = any(line.lstrip().startswith("[") for line in _stated(text)[:1])
+    statements = (line for line in text.splitlines() if line.strip() and not _COMMENT.match(line))
+    has_section = next(statements, "").lstrip().startswith("[")
     parser.read_string(text if has_section else f"[{_NO_SECTION}]\n{text}")
     sections = {name: dict(parser.items(name)) for name in parser.sections()}
-    own = parser.defaults()
+    values_above = parser.defaults()
     for values in sections.values():
-        for name in own:
+        for name in values_above:  # the parser repeats them in each section
             values.pop(name, None)
-    return {**own, **sections}
+    return {**values_above, **sections}
 
 
-def _stated(text: str) -> list[str]:
-    """Return the lines that are not comments."""
-    return [line for line in text.splitlines() if line.strip() and not _COMMENT.match(line)]
-
-
-def _first_lines(text: str) -> list[str]:
-    """Return the comment at the top of the file, if a blank line follows it."""
-    head: list[str] = []
+def _top_comment(text: str) -> list[str]:
+    """Return the lines of the comment at the top of a file; [] if there is none, or a value follows it directly."""
+    comment: list[str] = []
     for line in text.splitlines():
         if not line.strip():
-            return head
+            return comment
         if not _COMMENT.match(line):
             return []
-        head.append(line)
-    return head
+        comment.append(line)
+    return comment
 
 
 class _Comments:
-    """The comments of a file by the name that they precede or follow, in the file's order.
+    """The comments of a file by the name of the value that they precede or follow, which parsers drop.
 
-    Parsers drop comments; a name's occurrences come in the same order in the file and in what was parsed.
+    The occurrences of a name have the same order in the file and in the parsed value, so that the first comment on a
+    name belongs to its first occurrence.
 
     Args:
         text: The file.
@@ -183,53 +203,56 @@ class _Comments:
 
     def __init__(self, text: str) -> None:
         self._by_name: dict[str, list[str]] = {}
-        waiting: list[str] = []
-        lines = text.splitlines()[len(_first_lines(text)) :]
+        lines_before: list[str] = []
+        lines = text.splitlines()[len(_top_comment(text)) :]
         for line in lines:
-            if alone := _COMMENT.match(line):
-                waiting += [alone[1].strip()] if alone[1].strip() else []
+            if comment_line := _COMMENT.match(line):
+                lines_before += filter(None, [comment_line[1].strip()])
             elif key := _KEY.match(line):
-                behind = _BEHIND_VALUE.search(line)
-                comment = " ".join([*waiting, *([behind[1].strip()] if behind else [])])
+                behind = _COMMENT_BEHIND.search(line)
+                comment = " ".join([*lines_before, *([behind[1].strip()] if behind else [])])
                 self._by_name.setdefault((key[1] or key[2]).strip(), []).append(comment)
-                waiting = []
-        self._last = " ".join(waiting)
-        self._known: dict[int, Any] = {}
-        """Parts with their comments, by identity: what an alias repeats stands in the file once."""
+                lines_before = []
+        self._at_end = " ".join(lines_before)
+        self._commented: dict[int, Any] = {}
+        """Parts with their comments, by identity: a part that aliases repeat is in the file only once."""
 
-    def beside(self, value: Any) -> Any:
-        """Return a parsed value with each comment inserted beside the value that it explains."""
-        found = self._beside(value)
-        left = [comment for names in self._by_name.values() for comment in names if comment]
-        rest = " ".join([*left, *([self._last] if self._last else [])])
-        if rest and isinstance(found, dict):
-            return {**found, "comment": rest}
-        return [*found, {"comment": rest}] if rest and isinstance(found, list) else found
+    def insert(self, value: Any) -> Any:
+        """Return a parsed value with each comment beside the value that it explains; all others are at its end."""
+        result = self._insert(value)
+        unused = [comment for comments in self._by_name.values() for comment in comments if comment]
+        text = " ".join(filter(None, [*unused, self._at_end]))
+        if text and isinstance(result, dict):
+            return {**result, "comment": text}
+        return [*result, {"comment": text}] if text and isinstance(result, list) else result
 
-    def _beside(self, value: Any) -> Any:
+    def _insert(self, value: Any) -> Any:
         """Return a part of the parsed value with its comments."""
         if not isinstance(value, dict | list):
             return value
-        if id(value) not in self._known:
-            found = self._beside_values(value) if isinstance(value, dict) else [self._beside(each) for each in value]
-            self._known[id(value)] = found
-        return self._known[id(value)]
+        if id(value) not in self._commented:
+            with_comments = (
+                self._insert_in_mapping(value) if isinstance(value, dict) else list(map(self._insert, value))
+            )
+            self._commented[id(value)] = with_comments
+        return self._commented[id(value)]
 
-    def _beside_values(self, value: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _insert_in_mapping(self, value: dict[str, Any]) -> dict[str, Any]:
+        """Return a mapping with the comments on its names: inside a mapping, behind a scalar, beside a list."""
+        result: dict[str, Any] = {}
         for name, inner in value.items():
-            comment = self._take(name)
+            comment = self._take_comment(name)
             if comment and isinstance(inner, dict):
-                found[name] = {"comment": comment, **self._beside(inner)}
+                result[name] = {"comment": comment, **self._insert(inner)}
             elif comment and not isinstance(inner, list):
-                found[name] = f"{inner} ({comment})".strip()
+                result[name] = f"{inner} ({comment})".strip()
             else:
-                found[name] = self._beside(inner)
+                result[name] = self._insert(inner)
                 if comment:
-                    found[f"{name}, comment"] = comment
-        return found
+                    result[f"{name}, comment"] = comment
+        return result
 
-    def _take(self, name: str) -> str:
-        """Return the next unused comment on a name; "" without one."""
-        waiting = self._by_name.get(name)
-        return waiting.pop(0) if waiting else ""
+    def _take_comment(self, name: str) -> str:
+        """Return the next unused comment on a name, and mark it as used; "" if there is none."""
+        comments = self._by_name.get(name)
+        return comments.pop(0) if comments else ""

@@ -31,25 +31,34 @@ if TYPE_CHECKING:
     from openpyxl.workbook import Workbook
 
 STREAMED_BYTES = 30_000_000
-"""Larger workbooks, unpacked, are read a row at a time: the whole takes fifty times as much memory. Merged cells are
-then not known. A guess."""
+"""Unpacked size above which a workbook is read row by row, since the whole takes fifty times as much memory; merged
+cells and comments are then not known. A guess."""
 _CURRENCY = re.compile(r'\[\$([^\]-]{1,4})[^\]]{0,20}\]|"([$€£¥]|[A-Z]{3})"|([$€£¥])')
-_UNSHOWN = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
-_FORMAT = 100
-"""Characters of a number format that are looked at; Excel takes 255."""
+"""The currency in a number format: '[$€-407]', '"CHF"', "$"."""
+_NO_DIGITS = re.compile(r'"[^"]*"|\[[^\]]{0,100}\]|\\.|_.|\*.')
+"""Parts of a number format that are no placeholders of digits: literal texts, conditions, spaces."""
+_LONGEST_FORMAT = 100
+"""Maximum number of characters read of a number format; Excel allows 255."""
 _UNIT = re.compile(r'[0#?]"([^"]{1,20})"$')
+"""The unit at the end of a number format: '0" kg"'."""
 _CONDITION = re.compile(r"\[<=?(\d{1,12})\]")
-"""For which numbers a part of a format is, as in "[<=9999999]###-####;(###) ###-####"."""
+"""The condition of a part of a number format: "[<=9999999]###-####;(###) ###-####"."""
 _LITERAL = re.compile(r'"([^"]*)"|\\(.)')
 _MASK = re.compile(r"0{2,}|[(+]?[0#]{1,}(?:[-() /]{1,2}[0#]{1,}){1,5}")
-"""A format that fills digits into a mask: "00000", "000-00-0000"; "# ?/?" is a fraction, "0.00" a decimal."""
-_CODE = re.compile(r"&\[\w+\]|&\"[^\"]{0,60}\"|&K[0-9A-F]{6}|&\d{1,2}|&[A-Z]")
-"""What a header has computed when it is printed, and how it looks: "&P", "&[Page]", "&\"Arial,Bold\""."""
-_CODE_WORDS = re.compile(r"\b(?:page|of|seite|von|sheet)\b", re.IGNORECASE)
+"""A format that fills digits into a mask: "00000", "000-00-0000"; not a fraction "# ?/?" or a decimal "0.00"."""
+_HEADER_CODE = re.compile(r"&\[\w+\]|&\"[^\"]{0,60}\"|&K[0-9A-F]{6}|&\d{1,2}|&[A-Z]")
+"""A code in a header for computed text or a format: "&P", "&[Page]", "&\"Arial,Bold\""."""
+_PAGE_WORDS = re.compile(r"\b(?:page|of|seite|von|sheet)\b", re.IGNORECASE)
 _COMPUTED_ON_OPENING = re.compile(rb'fullCalcOnLoad="(?:1|true)"')
 _ZERO = re.compile(rb"</f>\s*<v>0</v>")
+"""The end of a formula whose stored value is 0."""
 _SUPERSCRIPT = b'"superscript"'
 _DIGITS = re.compile(r"(?<![#0?,])[#0?,]*[#0?](?:\.([0#?]+))?")
+"""The placeholders of digits in a number format, with those of decimals as a group: "#,##0.00"."""
+RAISED_CONTEXT = 4
+"""Number of characters before a superscript by which `raised_behind` decides whether it is a mark."""
+_MAX_DIGITS_SHOWN = 10
+"""Number of significant digits of a number without a format, as Excel shows it in a column of usual width."""
 
 
 def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
@@ -61,28 +70,33 @@ def load_xlsx(path: Path, max_bytes: int) -> Iterator[Document]:
         DocumentTooLarge: It unpacks to more than `max_bytes`.
     """
     with open_archive(path, max_bytes, "Excel workbook") as archive:
-        streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
+        is_streamed = sum(part.file_size for part in archive.infolist()) > STREAMED_BYTES
         properties = core_properties(archive)
-        beside = _beside(archive)
-        embedded = embedded_documents(path, archive, "xl", properties.get("title", ""), beside.report, max_bytes)
-    with _opened(path, data_only=True, read_only=streamed, rich_text=beside.has_superscripts) as book:
+        contents = _read_archive(archive)
+        embedded = embedded_documents(path, archive, "xl", properties.get("title", ""), contents.report, max_bytes)
+    with _open_workbook(path, data_only=True, read_only=is_streamed, rich_text=contents.has_superscripts) as book:
         values: dict[Place, str] = {}
-        if beside.has_formulas and not streamed:
-            with _opened(path, data_only=False, read_only=False) as written:
-                values = _values(written, _formulas(written, book, beside), beside.report)
-        elif beside.has_formulas:
-            beside.report.less.append("some formulas have no stored value; open and save the file to have them")
-        yield _document(path, book, properties, beside, values)
+        if contents.has_formulas and not is_streamed:
+            with _open_workbook(path, data_only=False, read_only=False) as with_formulas:
+                formulas = _formulas_without_value(with_formulas, book, contents)
+                values = _values_of_formulas(with_formulas, formulas, contents.report)
+        elif contents.has_formulas:
+            contents.report.less.append("some formulas have no stored value; open and save the file to have them")
+        yield _document(path, book, properties, contents, values)
     yield from embedded
 
 
 @contextmanager
-def _opened(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = False) -> Iterator[Workbook]:
-    """Open a workbook for the block; errors of openpyxl become those of this package."""
+def _open_workbook(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = False) -> Iterator[Workbook]:
+    """Open a workbook for the block; the options are those of `openpyxl.load_workbook`.
+
+    Raises:
+        UnreadableDocument: openpyxl cannot read it.
+    """
     from openpyxl import load_workbook
 
     with warnings.catch_warnings(), open_file(path) as file:
-        warnings.simplefilter("ignore")  # Of extensions that openpyxl does not keep, which matters to writers only.
+        warnings.simplefilter("ignore")  # openpyxl warns of extensions that it would not write again
         try:
             book = load_workbook(file, data_only=data_only, read_only=read_only, keep_links=False, rich_text=rich_text)
         except DocumentError:
@@ -98,88 +112,103 @@ def _opened(path: Path, *, data_only: bool, read_only: bool, rich_text: bool = F
 
 
 @dataclass
-class _Beside:
-    """What a workbook contains besides cells: words of drawings, and the writers of threaded comments."""
+class _ArchiveContents:
+    """What is read from a workbook's archive without openpyxl.
+
+    Attributes:
+        has_formulas: Whether some formula has no stored value.
+        has_zeros: Whether the stored value of some formula is 0.
+        has_superscripts: Whether some text of a cell has superscripts.
+        is_computed_on_opening: Whether the workbook says that its formulas have to be computed when it is opened; their
+            stored values are 0 until then (XlsxWriter).
+        lines: The words of drawings and charts.
+        authors: The author of each threaded comment, by its text.
+        report: What was read and left out.
+    """
 
     has_formulas: bool = False
-    """Whether some formula has no stored value."""
     has_zeros: bool = False
-    """Whether the stored value of some formula is 0."""
     has_superscripts: bool = False
     is_computed_on_opening: bool = False
-    """Whether the workbook says that its formulas have to be computed, whose values are 0 until then (XlsxWriter)."""
     lines: list[str] = field(default_factory=list)
-    writers: dict[str, str] = field(default_factory=dict)
+    authors: dict[str, str] = field(default_factory=dict)
     report: ReadReport = field(default_factory=ReadReport)
 
-    def look_at(self, sheet: bytes) -> None:
-        """Note what the XML of a sheet, or of the texts of all, has that is read in another way."""
+    def inspect(self, sheet: bytes) -> None:
+        """Record whether the XML of a sheet, or of shared texts, has formulas without value, zeros or superscripts."""
         self.has_formulas = self.has_formulas or WITHOUT_VALUE.search(sheet) is not None
         self.has_zeros = self.has_zeros or _ZERO.search(sheet) is not None
         self.has_superscripts = self.has_superscripts or _SUPERSCRIPT in sheet
 
 
-def _beside(archive: ZipFile) -> _Beside:
-    """Return the words of drawings and the writers of comments in a workbook's archive."""
-    found = _Beside()
-    people: dict[str, str] = {}
-    threads: list[tuple[str, str]] = []
+def _read_archive(archive: ZipFile) -> _ArchiveContents:
+    """Return what openpyxl does not read from a workbook: the words of drawings, the authors of threaded comments."""
+    contents = _ArchiveContents()
+    name_of_person: dict[str, str] = {}
+    threads: list[tuple[str, str]] = []  # text and person of each comment
     for name in archive.namelist():
         if name == "xl/workbook.xml":
-            found.is_computed_on_opening = _COMPUTED_ON_OPENING.search(archive.read(name)) is not None
+            contents.is_computed_on_opening = _COMPUTED_ON_OPENING.search(archive.read(name)) is not None
         elif name.startswith(("xl/worksheets/", "xl/sharedStrings")) and name.endswith(".xml"):
-            found.look_at(archive.read(name))
+            contents.inspect(archive.read(name))
         elif name.startswith(("xl/persons/", "xl/threadedComments/", "xl/drawings/drawing")) and name.endswith(".xml"):
-            for each in parse_xml(archive.read(name)).iter():
-                if local(each) == "person":
-                    people[str(each.get("id"))] = one_line(each.get("displayName") or "")
-                elif local(each) == "threadedComment":
-                    words = " ".join(one_line(part.text or "") for part in each if local(part) == "text")
-                    threads.append((words, str(each.get("personId"))))
-                elif local(each) in ("pic", "sp"):
-                    _add_shape(each, found)
+            for element in parse_xml(archive.read(name)).iter():
+                if local(element) == "person":
+                    name_of_person[str(element.get("id"))] = one_line(element.get("displayName") or "")
+                elif local(element) == "threadedComment":
+                    text = " ".join(one_line(part.text or "") for part in element if local(part) == "text")
+                    threads.append((text, str(element.get("personId"))))
+                elif local(element) in ("pic", "sp"):
+                    _add_shape(element, contents)
         elif name.startswith("xl/charts/chart") and name.endswith(".xml"):
-            found.lines += [f"Chart: {title}" for title in chart_titles(parse_xml(archive.read(name)))]
-    found.has_formulas = found.has_formulas or (found.has_zeros and found.is_computed_on_opening)
-    found.writers = {words: people.get(person, "") for words, person in threads}
-    return found
+            contents.lines += [f"Chart: {title}" for title in chart_titles(parse_xml(archive.read(name)))]
+    contents.has_formulas = contents.has_formulas or (contents.has_zeros and contents.is_computed_on_opening)
+    contents.authors = {text: name_of_person.get(person, "") for text, person in threads}
+    return contents
 
 
-def _add_shape(shape: _Element, found: _Beside) -> None:
-    """Record a picture's description, or the words of a text box."""
-    described = next((one_line(each.get("descr") or "") for each in shape.iter() if local(each) == "cNvPr"), "")
-    words = one_line(" ".join(each.text or "" for each in shape.iter() if local(each) == "t"))
+def _add_shape(shape: _Element, contents: _ArchiveContents) -> None:
+    """Append a picture's description, or the words of a text box, to the contents."""
+    non_visual = next((element for element in shape.iter() if local(element) == "cNvPr"), None)
+    description = one_line(non_visual.get("descr") or "") if non_visual is not None else ""
+    words = one_line(" ".join(element.text or "" for element in shape.iter() if local(element) == "t"))
     if words:
-        found.report.count("text_boxes")
-        found.lines.append(words)
+        contents.report.count("text_boxes")
+        contents.lines.append(words)
     if local(shape) == "pic":
-        found.report.count("pictures_described" if described else "pictures_without_text")
-        found.lines += [f"Picture: {described}"] if described else []
+        contents.report.count("pictures_described" if description else "pictures_without_text")
+        contents.lines += [f"Picture: {description}"] if description else []
 
 
-def _formulas(written: Workbook, book: Workbook, beside: _Beside) -> dict[Place, str]:
-    """Return the formulas of visible sheets that have no stored value, or a 0 that their program did not compute."""
-    missing = (None, 0) if beside.is_computed_on_opening else (None,)
-    found: dict[Place, str] = {}
+def _formulas_without_value(with_formulas: Workbook, book: Workbook, contents: _ArchiveContents) -> dict[Place, str]:
+    """Return the formulas of visible sheets that have no stored value, or a 0 that no program has computed.
+
+    Args:
+        with_formulas: The workbook opened with its formulas.
+        book: The workbook opened with its values.
+        contents: What the workbook's archive says of its formulas.
+    """
+    missing = (None, 0) if contents.is_computed_on_opening else (None,)
+    formulas: dict[Place, str] = {}
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
             continue
-        for row in written[sheet.title].iter_rows():
+        for row in with_formulas[sheet.title].iter_rows():
             for cell in row:
                 formula = getattr(cell.value, "text", cell.value)
                 is_formula = cell.data_type == "f" and isinstance(formula, str)
                 if is_formula and sheet.cell(cell.row, cell.column).value in missing:
-                    found[sheet.title, cell.row, cell.column] = formula
-    return found
+                    formulas[sheet.title, cell.row, cell.column] = formula
+    return formulas
 
 
-def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -> dict[Place, str]:
-    """Return the values to show for formulas without a stored value: computed ones, else the formulas."""
+def _values_of_formulas(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -> dict[Place, str]:
+    """Return the text to show for each formula: its computed value, or else the formula itself; report the numbers."""
     values = computed(book, formulas) if formulas else {}
     report.count("formulas", len(values))
     if missing := len(formulas) - len(values):
-        many = "1 formula has" if missing == 1 else f"{missing:,} formulas have"
-        report.less.append(f"{many} no stored value and could not be computed; open and save the file to have them")
+        counted = "1 formula has" if missing == 1 else f"{missing:,} formulas have"
+        report.less.append(f"{counted} no stored value and could not be computed; open and save the file to have them")
     from openpyxl.styles.numbers import is_date_format, is_timedelta_format
     from openpyxl.utils.datetime import from_excel
 
@@ -190,30 +219,38 @@ def _values(book: Workbook, formulas: Mapping[Place, str], report: ReadReport) -
         if value is None:
             texts[name, row, column] = f"{one_line(formula)} (formula without a value)"
         elif isinstance(value, int | float) and is_date_format(cell.number_format):
-            # A cell with a formula is no date to openpyxl, whatever its format.
-            is_span = is_timedelta_format(cell.number_format)
-            texts[name, row, column] = shown(from_excel(value, book.epoch, timedelta=is_span), cell.number_format)
+            # openpyxl does not convert the values of cells with formulas to dates.
+            is_duration = is_timedelta_format(cell.number_format)
+            texts[name, row, column] = shown(from_excel(value, book.epoch, timedelta=is_duration), cell.number_format)
         else:
             texts[name, row, column] = shown(value, cell.number_format)
     return texts
 
 
 def _document(
-    path: Path, book: Workbook, properties: dict[str, str], beside: _Beside, values: Mapping[Place, str]
+    path: Path, book: Workbook, properties: dict[str, str], contents: _ArchiveContents, values: Mapping[Place, str]
 ) -> Document:
-    """Return the workbook's visible sheets as one document."""
-    parts, report, hidden = Parts(), beside.report, []
+    """Return the workbook's visible sheets as one document, with their comments, links and drawings.
+
+    Args:
+        path: The file.
+        book: The workbook opened with its values.
+        properties: The workbook's title, author and dates.
+        contents: What was read from its archive.
+        values: The texts to show for formulas without a stored value.
+    """
+    parts, report, hidden = Parts(), contents.report, []
     for number, sheet in enumerate(book.worksheets, 1):
         if sheet.sheet_state != "visible":
             hidden.append(sheet.title)
             continue
-        add_sheet(parts, number, one_line(sheet.title), _grid(sheet, values))
-        for line in (*_running(sheet), *_links(sheet)):
+        add_sheet(parts, number, one_line(sheet.title), _displayed_cells(sheet, values))
+        for line in (*_headers_and_footers(sheet), *_links(sheet)):
             parts.add(line, "list")
-        for line in _comments(sheet, beside.writers):
+        for line in _comments(sheet, contents.authors):
             report.count("comments")
             parts.add(line)
-    for line in beside.lines:
+    for line in contents.lines:
         parts.add(line)
     report.count("sheets", len(book.worksheets) - len(hidden))
     if hidden:
@@ -232,72 +269,91 @@ def _document(
 
 
 def _links(sheet: Any) -> list[str]:
-    """Return where the links of a sheet's cells lead; a workbook that is read a row at a time does not say it."""
+    """Return a line for each link of a sheet's cells; [] for a workbook that is read row by row."""
     cells = (cell for row in sheet.iter_rows() for cell in row) if hasattr(sheet, "merged_cells") else ()
     return link_lines((str(cell.value or ""), cell.hyperlink.target or "") for cell in cells if cell.hyperlink)
 
 
-def _running(sheet: Any) -> Iterator[str]:
-    """Yield what a sheet prints above and below each page, without numbers of pages and names of files."""
+def _headers_and_footers(sheet: Any) -> Iterator[str]:
+    """Yield the headers and footers that a sheet prints on each page, without codes for page numbers and file names."""
     for kind, labels in (("Header", ("oddHeader", "firstHeader")), ("Footer", ("oddFooter", "firstFooter"))):
         seen: set[str] = set()
         for name in labels:
             for side in ("left", "center", "right"):
-                written = getattr(getattr(getattr(sheet, name, None), side, None), "text", None)
-                text = one_line(_CODE.sub(" ", str(written or "")))
-                if any(char.isalpha() for char in _CODE_WORDS.sub("", text)) and text not in seen:
+                with_codes = getattr(getattr(getattr(sheet, name, None), side, None), "text", None)
+                text = one_line(_HEADER_CODE.sub(" ", str(with_codes or "")))
+                if any(char.isalpha() for char in _PAGE_WORDS.sub("", text)) and text not in seen:
                     seen.add(text)
                     yield f"{kind}: {text}"
 
 
-def _comments(sheet: Any, writers: Mapping[str, str]) -> Iterator[str]:
-    """Yield the comments on a sheet's cells, with their writers and cells."""
+def _comments(sheet: Any, authors: Mapping[str, str]) -> Iterator[str]:
+    """Yield a line for each comment on a sheet's cells: "Comment by Ada on Sheet B3 (120): check".
+
+    Args:
+        sheet: The sheet; one that is read row by row has no comments.
+        authors: The author of each threaded comment, by its text.
+    """
     for row in sheet.iter_rows() if hasattr(sheet, "merged_cells") else ():
         for cell in row:
             if cell.comment is None:
                 continue
             author, text = one_line(cell.comment.author or "").removeprefix("None"), str(cell.comment.text)
-            if text.startswith("[Threaded comment]"):  # Excel's advice to older programs stands before it
+            if text.startswith("[Threaded comment]"):  # Excel's advice to older programs precedes the comment
                 text = text.split("Comment:", 1)[-1]
-                first = one_line(text.split("Reply:", 1)[0])
-                author = writers.get(first, "")
+                without_replies = one_line(text.split("Reply:", 1)[0])
+                author = authors.get(without_replies, "")
             words = one_line(text).removeprefix(f"{author}:").strip()
-            about = f"{cell.coordinate}{f' ({one_line(cell.value)})' if cell.value is not None else ''}"
-            yield f"Comment{f' by {author}' if author else ''} on {one_line(sheet.title)} {about}: {words}"
+            subject = f"{cell.coordinate}{f' ({one_line(cell.value)})' if cell.value is not None else ''}"
+            yield f"Comment{f' by {author}' if author else ''} on {one_line(sheet.title)} {subject}: {words}"
 
 
-def _grid(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
-    """Return a sheet's cells as displayed; a merged cell is repeated in each of its places, unless it is a label."""
+def _displayed_cells(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]:
+    """Return a sheet's cells by row as Excel displays them.
+
+    A merged cell is repeated at each position that it covers, unless it is a label wider than its column.
+
+    Args:
+        sheet: The sheet.
+        values: The texts to show for formulas without a stored value.
+    """
     rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
     for cells, row in zip(sheet, rows, strict=False) if hasattr(sheet, "merged_cells") else ():
-        _indent(cells, row)
-    for (name, down, right), instead in values.items():
+        _indent_label(cells, row)
+    for (name, row_number, column_number), value in values.items():
         if name == sheet.title:
-            rows[down - 1][right - 1] = instead
+            rows[row_number - 1][column_number - 1] = value
     for merged in getattr(sheet, "merged_cells", None) or ():
         left, top, right, bottom = merged.bounds
         if top > len(rows) or left > len(rows[top - 1]):
             continue
         text = rows[top - 1][left - 1]
-        if top == bottom and right > left and is_wide_label(rows, top - 1, left - 1, right):
+        is_one_row = top == bottom and right > left
+        if is_one_row and is_wide_label(rows, top - 1, left - 1, right):
             continue
         for row in rows[top - 1 : bottom]:
             row[left - 1 : right] = [text] * len(row[left - 1 : right])
     return rows
 
 
-def _indent(cells: Sequence[Any], row: list[str]) -> None:
-    """Add `INDENT` before a row's label for each level of indentation, by format or by spaces."""
-    place = next((number for number, text in enumerate(row) if text), None)
-    if place is None or not isinstance(cells[place].value, str | list):
+def _indent_label(cells: Sequence[Any], row: list[str]) -> None:
+    """Add `INDENT` before a row's label for each level of its indentation, by its format or by spaces.
+
+    Args:
+        cells: The cells of the row.
+        row: Their displayed texts, of which the first filled one is changed if it is a text.
+    """
+    index = next((number for number, text in enumerate(row) if text), None)
+    if index is None or not isinstance(cells[index].value, str | list):
         return
-    label = str(cells[place].value)
-    depth = int(cells[place].alignment.indent or 0) if cells[place].has_style else 0
-    row[place] = INDENT * min(depth or len(label) - len(label.lstrip(" ")), MOST_INDENTED) + row[place]
+    label = str(cells[index].value)
+    depth = int(cells[index].alignment.indent or 0) if cells[index].has_style else 0
+    spaces = len(label) - len(label.lstrip(" "))
+    row[index] = INDENT * min(depth or spaces, MOST_INDENTED) + row[index]
 
 
 def shown(value: Any, number_format: str) -> str:
-    """Return a cell's value as its number format displays it, for percentages, currencies and decimals."""
+    """Return a cell's value as its number format displays it; dates and times in ISO notation, other values as text."""
     if isinstance(value, bool):
         return "TRUE" if value else "FALSE"
     if isinstance(value, datetime):
@@ -314,7 +370,7 @@ def shown(value: Any, number_format: str) -> str:
 
 
 def _hours(value: timedelta, *, has_seconds: bool) -> str:
-    """Return how long something takes in hours, as timesheets show it: "37:30" is a day and a half and more."""
+    """Return a duration in hours and minutes, as timesheets show it: "37:30"; with seconds if there are any."""
     seconds = round(abs(value.total_seconds()))
     hours, minutes, seconds = seconds // 3600, seconds // 60 % 60, seconds % 60
     sign = "-" if value < timedelta() else ""
@@ -322,42 +378,49 @@ def _hours(value: timedelta, *, has_seconds: bool) -> str:
 
 
 def _with_raised(runs: Sequence[Any]) -> str:
-    """Return a text of runs with those above the line written so: "9" and a raised "8" are no 98."""
+    """Return a text of runs with raised characters for superscripts: "9⁸" instead of "98"."""
     text = ""
     for run in runs:
-        is_raised = getattr(getattr(run, "font", None), "vertAlign", None) == "superscript"
-        text += raised_behind(text[-4:], str(run)) if is_raised else str(run)
+        is_superscript = getattr(getattr(run, "font", None), "vertAlign", None) == "superscript"
+        text += raised_behind(text[-RAISED_CONTEXT:], str(run)) if is_superscript else str(run)
     return text
 
 
 def _figure(value: float, number_format: str) -> str:
-    """Return a number as its number format displays it."""
-    pattern = number_format[:_FORMAT].split(";")[0]
-    currency = next((next(filter(None, match.groups())) for match in _CURRENCY.finditer(pattern)), "")
-    plain = _UNSHOWN.sub("", pattern)
-    digits = _DIGITS.search(plain)
-    if "E" in plain or "/" in plain or digits is None or plain.strip().lower() in ("general", "@"):
-        return f"{value:.10g}" if isinstance(value, float) else str(value)
-    places = len(digits[1] or "")
-    grouped = "," if "," in digits[0] else ""
-    if float(value).is_integer() and (mask := _mask(value, number_format[:_FORMAT])):
-        return mask
-    if "%" in plain:
-        return f"{value * 100:{grouped}.{places}f}%"
+    """Return a number as its number format displays it: with its decimals, thousands separator, unit and currency.
+
+    Numbers in scientific notation, fractions and numbers without a format are written with all of their digits.
+    """
+    pattern = number_format[:_LONGEST_FORMAT].split(";")[0]
+    currency_match = _CURRENCY.search(pattern)
+    currency = next(filter(None, currency_match.groups())) if currency_match else ""
+    placeholders = _NO_DIGITS.sub("", pattern)
+    digits = _DIGITS.search(placeholders)
+    is_other_notation = "E" in placeholders or "/" in placeholders
+    if is_other_notation or digits is None or placeholders.strip().lower() in ("general", "@"):
+        return f"{value:.{_MAX_DIGITS_SHOWN}g}" if isinstance(value, float) else str(value)
+    decimals = len(digits[1] or "")
+    separator = "," if "," in digits[0] else ""
+    if float(value).is_integer() and (masked := _masked(value, number_format[:_LONGEST_FORMAT])):
+        return masked
+    if "%" in placeholders:
+        return f"{value * 100:{separator}.{decimals}f}%"
     unit = _UNIT.search(pattern)
-    text = f"{value:{grouped}.{places}f}{unit[1] if unit else ''}"
+    text = f"{value:{separator}.{decimals}f}{unit[1] if unit else ''}"
     sign = "-" if text.startswith("-") and currency else ""
     return f"{sign}{currency.strip()}{text.removeprefix(sign)}" if currency else text
 
 
-def _mask(value: float, number_format: str) -> str:
-    """Return a number as the mask of its format has it, "00417" or "555-123-9876"; "" of another format.
+def _masked(value: float, number_format: str) -> str:
+    """Return a whole number in the mask of its format, "00417" or "555-123-9876"; "" if the format is no mask.
 
-    A key number without its first digits, or a telephone number without its parts, is found by nobody.
+    Nobody would find a key number without its leading zeros, or a telephone number without its separators. Return "",
+    too, for a negative number, and for one with more digits than a mask with separators has.
     """
     sections = number_format.split(";")
     limit = _CONDITION.match(sections[0])
-    section = sections[0] if limit is None or value <= float(limit[1]) or len(sections) == 1 else sections[1]
+    is_above_limit = limit is not None and value > float(limit[1])
+    section = sections[1] if is_above_limit and len(sections) > 1 else sections[0]
     mask = _LITERAL.sub(lambda match: match[1] or match[2] or "", _CONDITION.sub("", section)).strip()
     places = mask.count("0") + mask.count("#")
     if value < 0 or _MASK.fullmatch(mask) is None or (mask.isdigit() and places < 2):
@@ -365,11 +428,11 @@ def _mask(value: float, number_format: str) -> str:
     digits = str(int(value)).zfill(mask.count("0"))
     if len(digits) > places and not mask.isdigit():
         return ""
-    found: list[str] = []
+    backwards: list[str] = []  # the last digit fills the last placeholder
     for char in reversed(mask):
         if char not in "0#":
-            found.append(char)
+            backwards.append(char)
         elif digits:
-            found.append(digits[-1])
+            backwards.append(digits[-1])
             digits = digits[:-1]
-    return (digits + "".join(reversed(found))).lstrip("- /")
+    return (digits + "".join(reversed(backwards))).lstrip("- /")
