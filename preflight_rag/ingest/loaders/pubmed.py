@@ -1,4 +1,4 @@
-"""PubMed XML: one document for each citation with an abstract, articles and chapters of books.
+"""PubMed XML: one document for each citation that has an abstract, of articles and of chapters of books.
 
 Books are those of NCBI's Bookshelf that PubMed cites by chapter, such as StatPearls and GeneReviews.
 """
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 _CITATION, _BOOK = "MedlineCitation", "BookDocument"
 _RECORDS = {"PubmedArticle": _CITATION, "PubmedBookArticle": _BOOK}
+"""The element of a citation by the element of the record around it, which a file may leave out."""
 _RETRACTED = "Retracted Publication"
-"""The publication type of a retracted article; its notice has "Retraction of Publication"."""
+"""The publication type of a retracted article; the notice of its retraction has "Retraction of Publication"."""
 
 
 def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError]:
@@ -36,10 +37,10 @@ def load_pubmed(path: Path, max_bytes: int) -> Iterator[Document | DocumentError
         UnreadableDocument: The XML is damaged; citations before the damage have been yielded.
     """
     data = read_bytes(path, max_bytes)
-    several = len(re.findall(rb"<(?:MedlineCitation|BookDocument)[ >]", data)) > 1
+    has_several = len(re.findall(rb"<(?:MedlineCitation|BookDocument)[ >]", data)) > 1
     for item in read_pubmed(data, place=str(path)):
         if isinstance(item, Document):
-            item = in_file(item, path, part=item.metadata["pmid"] if several else None)
+            item = in_file(item, path, part=item.metadata["pmid"] if has_several else None)
         yield item
 
 
@@ -68,18 +69,18 @@ def read_pubmed(data: bytes, *, place: str = "PubMed") -> Iterator[Document | Do
         for _, element in events:
             parent = element.getparent()
             if parent is not None and _RECORDS.get(parent.tag) == element.tag:
-                continue
-            book = element.tag in ("PubmedBookArticle", _BOOK)
-            yield _chapter(place, element) if book else _document(place, element)
+                continue  # the record around it comes later
+            is_book = element.tag in ("PubmedBookArticle", _BOOK)
+            yield _chapter_document(place, element) if is_book else _article_document(place, element)
             element.clear()
-            while parent is not None and element.getprevious() is not None:
+            while parent is not None and element.getprevious() is not None:  # to free the memory of earlier records
                 del parent[0]
     except etree.XMLSyntaxError as error:
         raise UnreadableDocument(f"{place} is not well-formed XML: {error}") from error
 
 
-def _document(place: str, record: _Element) -> Document | DocumentError:
-    """Return a citation as a document; an error if it has no abstract."""
+def _article_document(place: str, record: _Element) -> Document | DocumentError:
+    """Return the citation of an article as a document; an error if it has no PMID, article or abstract."""
     citation = record if record.tag == _CITATION else record.find(_CITATION)
     article = citation.find("Article") if citation is not None else None
     pmid = one_line(citation.findtext("PMID") or "") if citation is not None else ""
@@ -89,7 +90,7 @@ def _document(place: str, record: _Element) -> Document | DocumentError:
     if not any(char.isalnum() for char in text):
         return EmptyDocument(f"{place}: PMID {pmid} has no abstract")
     metadata = _metadata(record, citation, article)
-    title = _inner(article.find("ArticleTitle")) or f"PMID {pmid}"
+    title = _text(article.find("ArticleTitle")) or f"PMID {pmid}"
     retracted = is_retracted(title) or _RETRACTED in metadata.get("publication_types", ())
     return Document(
         id=f"PMID {pmid}",
@@ -102,8 +103,8 @@ def _document(place: str, record: _Element) -> Document | DocumentError:
     )
 
 
-def _chapter(place: str, record: _Element) -> Document | DocumentError:
-    """Return a book or a chapter of one as a document."""
+def _chapter_document(place: str, record: _Element) -> Document | DocumentError:
+    """Return the citation of a book, or a chapter of one, as a document; an error if it has no PMID or abstract."""
     chapter = record if record.tag == _BOOK else record.find(_BOOK)
     pmid = one_line(chapter.findtext("PMID") or "") if chapter is not None else ""
     if chapter is None or not pmid:
@@ -114,77 +115,77 @@ def _chapter(place: str, record: _Element) -> Document | DocumentError:
     dates = (chapter.find(path) for path in ("DateRevised", "ContributionDate", "Book/PubDate"))
     ids = {item.get("IdType"): one_line(item.text or "") for item in chapter.findall("ArticleIdList/ArticleId")}
     metadata: dict[str, Any] = {
-        "book": _inner(chapter.find("Book/BookTitle")),
+        "book": _text(chapter.find("Book/BookTitle")),
         "publisher": one_line(chapter.findtext("Book/Publisher/PublisherName") or ""),
         "bookshelf": ids.get("bookaccession", ""),
         "doi": ids.get("doi", ""),
-        "publication_types": [_inner(element) for element in chapter.findall("PublicationType")],
-        "keywords": [_inner(element) for element in chapter.findall("KeywordList/Keyword")],
+        "publication_types": [_text(element) for element in chapter.findall("PublicationType")],
+        "keywords": [_text(element) for element in chapter.findall("KeywordList/Keyword")],
     }
     return Document(
         id=f"PMID {pmid}",
         text=text,
         source=f"PMID {pmid}",
-        title=_inner(chapter.find("ArticleTitle")) or metadata["book"] or f"PMID {pmid}",
-        date=next(filter(None, (_dated(date) for date in dates if date is not None)), None),
+        title=_text(chapter.find("ArticleTitle")) or metadata["book"] or f"PMID {pmid}",
+        date=next(filter(None, (_date_in(element) for element in dates if element is not None)), None),
         authors=tuple(_authors(chapter)),
         metadata={"pmid": pmid, "origin": PUBMED_ABSTRACT, **{key: value for key, value in metadata.items() if value}},
     )
 
 
-def _inner(element: _Element | None) -> str:
-    """Return all text of an element on one line."""
+def _text(element: _Element | None) -> str:
+    """Return all text inside an element on one line; "" if there is no element."""
     return one_line("".join(str(part) for part in element.itertext())) if element is not None else ""
 
 
 def _abstract(article: _Element) -> str:
-    """Return the abstract; each labelled part begins with its label."""
+    """Return the abstract, a line for each part, which begins with its label if it has one: "METHODS: We …"."""
     parts = []
     for element in article.findall("Abstract/AbstractText"):
-        text, label = _inner(element), one_line(element.get("Label") or "")
+        text, label = _text(element), one_line(element.get("Label") or "")
         if text:
             parts.append(f"{label}: {text}" if label and label != "UNLABELLED" else text)
     return tidy("\n".join(parts))
 
 
 def _date(article: _Element) -> str | None:
-    """Return the date of the journal's issue, else of the electronic version."""
+    """Return the date of the journal's issue, or else of the electronic version; None if neither has one."""
     for element in (article.find("Journal/JournalIssue/PubDate"), article.find("ArticleDate")):
-        if element is not None and (found := _dated(element)):
-            return found
+        if element is not None and (date := _date_in(element)):
+            return date
     return None
 
 
-def _dated(element: _Element) -> str | None:
-    """Return the date in an element's parts; None without any."""
-    found = checked_date(element.findtext("Year"), element.findtext("Month"), element.findtext("Day"))
-    return found or iso_date(one_line(element.findtext("MedlineDate") or "")[:4])
+def _date_in(element: _Element) -> str | None:
+    """Return the date in an element's year, month and day, or else the year of its `MedlineDate`; None without any."""
+    date = checked_date(element.findtext("Year"), element.findtext("Month"), element.findtext("Day"))
+    return date or iso_date(one_line(element.findtext("MedlineDate") or "")[: len("2024")])
 
 
 def _authors(article: _Element) -> Iterator[str]:
-    """Yield the names of the authors."""
+    """Yield the names of the authors: "Ada Lund", or the name of a group."""
     for author in article.findall("AuthorList/Author"):
-        given = author.findtext("ForeName") or author.findtext("Initials") or ""
-        name = one_line(f"{given} {author.findtext('LastName') or ''}")
+        first_name = author.findtext("ForeName") or author.findtext("Initials") or ""
+        name = one_line(f"{first_name} {author.findtext('LastName') or ''}")
         if name := name or one_line(author.findtext("CollectiveName") or ""):
             yield name
 
 
 def _metadata(record: _Element, citation: _Element, article: _Element) -> dict[str, Any]:
-    """Return the metadata of a citation: journal, identifiers, MeSH terms and types."""
+    """Return the metadata of an article's citation without empty values: journal, identifiers, MeSH terms, types."""
     ids = {
         str(element.get("IdType")): one_line(element.text or "")
         for element in record.findall("PubmedData/ArticleIdList/ArticleId")
     }
-    found: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         "journal": one_line(article.findtext("Journal/Title") or ""),
         "doi": ids.get("doi", ""),
         "volume": one_line(article.findtext("Journal/JournalIssue/Volume") or ""),
         "issue": one_line(article.findtext("Journal/JournalIssue/Issue") or ""),
         "pages": one_line(article.findtext("Pagination/MedlinePgn") or ""),
         "pmcid": ids.get("pmc", ""),
-        "mesh": [_inner(element) for element in citation.findall("MeshHeadingList/MeshHeading/DescriptorName")],
-        "keywords": [_inner(element) for element in citation.findall("KeywordList/Keyword")],
-        "publication_types": [_inner(element) for element in article.findall("PublicationTypeList/PublicationType")],
+        "mesh": [_text(element) for element in citation.findall("MeshHeadingList/MeshHeading/DescriptorName")],
+        "keywords": [_text(element) for element in citation.findall("KeywordList/Keyword")],
+        "publication_types": [_text(element) for element in article.findall("PublicationTypeList/PublicationType")],
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in metadata.items() if value}
