@@ -694,7 +694,7 @@ EXAMPLES = [
     ("text.sentence_fit._LEAVES_OFFICE", "Ada Byron will retire as chair", "Ada Byron is the chair"),
     ("text.sentence_fit._TAKES_OFFICE", "Ada Byron was appointed chair", "Ada Byron was the chair"),
     ("text.sentence_fit._ASKS_LEAVING", "Who will retire as chair?", "Who will be the chair?"),
-    ("text.sentence_fit.POINTS_BACK", "Its cost", "A cost", "match"),
+    ("text.sentence_fit.PRONOUN_AT_START", "Its cost", "A cost", "match"),
     ("text.sentences._UNFINISHED_ENDING", "a dose of", "a dose."),
     ("text.sentences._DAY_AT_END", "ended 30 June", "ended in June"),
     ("text.sentences._LIST_MARKER", "5.1.", "in 5.1", "match"),

@@ -38,7 +38,7 @@ _TIME = (
 _MAX_CHARS = 80
 _WEEKDAY = re.compile(r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,?\s+", re.IGNORECASE)
 _RANGE = re.compile(r"(?<!\s)\s++to\s++|[-/\u2013\u2014]")
-_FORMS = tuple(
+_DATE_FORMS = tuple(
     re.compile(form, re.IGNORECASE | re.ASCII)
     for form in (
         _YEAR_GROUP,
@@ -133,7 +133,7 @@ def _parse_text(text: str) -> PartialDate | None:
 
 def _parse_single(text: str) -> PartialDate | None:
     """Return the date in one of the known forms, such as "12 March 2021" or "2021 Mar-Apr"; None for any other text."""
-    for form in _FORMS:
+    for form in _DATE_FORMS:
         match = form.fullmatch(text)
         if match:
             try:
@@ -147,9 +147,9 @@ def _interval_of_parts(parts: dict[str, str]) -> PartialDate:
     """Return the interval for the parts of a date; raise ValueError for a day or month that does not exist.
 
     Args:
-        parts: The groups of a pattern of `_FORMS` that matched: y is the year, a and b are numbers of a day and a month
-            in either order, s their separator, q is a quarter, m a month's name, n its number, m2 the last month of a
-            range, d a day, and d2 the last day of a range.
+        parts: The groups of a pattern of `_DATE_FORMS` that matched: y is the year, a and b are numbers of a day and a
+            month in either order, s their separator, q is a quarter, m a month's name, n its number, m2 the last month
+            of a range, d a day, and d2 the last day of a range.
     """
     year = int(parts["y"])
     if "a" in parts:

@@ -13,14 +13,14 @@ from functools import lru_cache
 
 from preflight_rag.text.words import STOP_WORDS, words
 
-_WORDS = "not?|never|none|neither|nor|without|cannot"
-NEGATION = re.compile(rf"\b(?:{_WORDS})\b|n['’]t\b", re.IGNORECASE)
+_NEGATING_WORDS = "not?|never|none|neither|nor|without|cannot"
+NEGATION = re.compile(rf"\b(?:{_NEGATING_WORDS})\b|n['’]t\b", re.IGNORECASE)
 """Words that deny the sentence that contains them."""
-DENIAL = re.compile(rf"\b(?:{_WORDS}|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.IGNORECASE)
+DENIAL = re.compile(rf"\b(?:{_NEGATING_WORDS}|fail\w*|lack\w*|unlikely)\b|n['’]t\b", re.IGNORECASE)
 """Words that deny, with those by which studies report that something is not so: "failed to reduce"."""
 _NOT_ONLY = re.compile(r"\bnot (?:only|just|merely|simply)\b", re.IGNORECASE)
 TYPED_NEGATION = re.compile(
-    rf"\b(?:{_WORDS}|non|\w+n['’]t"
+    rf"\b(?:{_NEGATING_WORDS}|non|\w+n['’]t"
     r"|(?:do|does|did|is|are|was|were|ca|wo|should|could|would|has|have|had|need|must|ai)nt)\b",
     re.IGNORECASE,
 )
@@ -64,7 +64,7 @@ _PHRASE_END = re.compile(
 )
 _NEGATING_PREFIX = re.compile(r"(?:un|non-?|in|im|ir|il|dis)(?=[a-z]{4})", re.I)
 _OPPOSITE_AMOUNTS = ({"more"}, {"fewer", "less"}), ({"most"}, {"fewest", "least"}), ({"above"}, {"below"})
-_TOKEN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
+_WORD_OR_SIGN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 
 
 def polarity(question: str, sentence: str) -> int:
@@ -111,7 +111,7 @@ def _compare_denials(asked: Mapping[str, bool | None], stated: Mapping[str, bool
 @lru_cache(maxsize=64)
 def _word_forms(text: str) -> frozenset[str]:
     """Return the words and punctuation of a text, casefolded."""
-    return frozenset(token.casefold() for token in _TOKEN.findall(text))
+    return frozenset(token.casefold() for token in _WORD_OR_SIGN.findall(text))
 
 
 @lru_cache(maxsize=4096)
@@ -156,7 +156,7 @@ def _denied_terms(clause: str, negatable: frozenset[str]) -> dict[str, bool | No
         negatable: Words of both texts, casefolded: "un-" is a denial only if the word without it is among them.
     """
     clause = _NOT_ONLY.sub(" ", clause)
-    tokens = [token for token in _TOKEN.findall(clause) if token[0].isalnum()]
+    tokens = [token for token in _WORD_OR_SIGN.findall(clause) if token[0].isalnum()]
     # Two such words in one clause cancel each other.
     is_clause_denied = sum(bool(_DENIES_WHOLE_CLAUSE.fullmatch(token)) for token in tokens) % 2 == 1
     is_rest_denied = is_phrase_denied = False

@@ -16,7 +16,7 @@ from itertools import chain, combinations, pairwise
 from preflight_rag.state.reading import Source
 from preflight_rag.text.names import surface_names
 from preflight_rag.text.question_forms import may_answer
-from preflight_rag.text.sentence_fit import POINTS_BACK
+from preflight_rag.text.sentence_fit import PRONOUN_AT_START
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import last_question
 from preflight_rag.text.words import STOP_WORDS, words, words_by_token
@@ -91,7 +91,7 @@ def is_of_another_thing(question: str, source: Source, quote: str) -> bool:
     title = source.title.replace("_", " ")
     lines = (title, source.heading, quote)
     # A sentence that begins with a pronoun is about what the one before it names.
-    before = _sentence_before(source.text, quote) if POINTS_BACK.match(quote) else ""
+    before = _sentence_before(source.text, quote) if PRONOUN_AT_START.match(quote) else ""
     sentence_terms = frozenset(words_by_token(f"{before}\n{quote}"))
     all_terms = sentence_terms | frozenset(words_by_token("\n".join(lines)))
     if _has_other_complement(asked, quote, sentence_terms):

@@ -65,7 +65,7 @@ _ASKS_EFFECT = re.compile(
     re.I,
 )
 _TOKEN = re.compile(r"\w+(?:[-'’]\w+)*")
-POINTS_BACK = re.compile(
+PRONOUN_AT_START = re.compile(
     r"(?:it|its|they|their|them|he|his|she|her|this|these|that|those|both|the (?:latter|former|same))\b", re.I
 )
 
@@ -360,7 +360,7 @@ class SentenceFit:
             terms, heading_terms = frozenset(words_by_token(text)), frozenset(words_by_token(heading))
             context = title_terms | heading_terms
             known_terms = terms | context
-            if POINTS_BACK.match(text) and previous_heading == heading:
+            if PRONOUN_AT_START.match(text) and previous_heading == heading:
                 known_terms |= previous_terms
             covered = self._terms & known_terms
             sentences.append(PlacedSentence(source, start, end, text, terms, context, covered, heading_terms))

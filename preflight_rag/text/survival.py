@@ -10,7 +10,7 @@ from preflight_rag.text.words import words
 
 _TOKEN = re.compile(r"[^\W_]+(?:[-‐.,/'’+][^\W_]+)*")
 _NUMBER_OR_CODE = re.compile(r"\d|^[^\W\d_a-zß-ÿ]{2,}s?$|[a-z][A-Z]")
-MIN_SIMILARITY = 0.6
+_MIN_SIMILARITY = 0.6
 """Least similarity (0 to 1) at which one word counts as a correction of another; a guess."""
 
 
@@ -51,8 +51,8 @@ def corrections(message: str, rewritten: str) -> tuple[tuple[str, str], ...]:
 
 
 def _are_similar(a: str, b: str) -> bool:
-    """Return whether two words are spelled alike, in any case: by at least `MIN_SIMILARITY`."""
-    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= MIN_SIMILARITY
+    """Return whether two words are spelled alike, in any case: by at least `_MIN_SIMILARITY`."""
+    return SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _MIN_SIMILARITY
 
 
 def _compared_form(token: str) -> str:

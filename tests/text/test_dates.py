@@ -93,14 +93,14 @@ def test_overlapping_dates_may_be_the_same_day():
 @pytest.mark.parametrize(
     ("pattern", "example", "other"),
     [
-        (dates._FORMS[2], "2021-03-12 10:00:00Z", "2021-03/12"),
-        (dates._FORMS[3], "D:20210312101112+02'00'", "2021031"),
-        (dates._FORMS[4], "03/04/2021", "03/04.2021"),
-        (dates._FORMS[5], "12th of March, 2021", "12 Marches 2021"),
-        (dates._FORMS[6], "March 12th, 2021", "March 123, 2021"),
-        (dates._FORMS[7], "Mar-Apr 2021", "12 March 2021"),
-        (dates._FORMS[8], "2021 Mar-Apr", "2021 Mar 12"),
-        (dates._FORMS[9], "2021 Mar 12", "2021 Mar"),
+        (dates._DATE_FORMS[2], "2021-03-12 10:00:00Z", "2021-03/12"),
+        (dates._DATE_FORMS[3], "D:20210312101112+02'00'", "2021031"),
+        (dates._DATE_FORMS[4], "03/04/2021", "03/04.2021"),
+        (dates._DATE_FORMS[5], "12th of March, 2021", "12 Marches 2021"),
+        (dates._DATE_FORMS[6], "March 12th, 2021", "March 123, 2021"),
+        (dates._DATE_FORMS[7], "Mar-Apr 2021", "12 March 2021"),
+        (dates._DATE_FORMS[8], "2021 Mar-Apr", "2021 Mar 12"),
+        (dates._DATE_FORMS[9], "2021 Mar 12", "2021 Mar"),
     ],
 )
 def test_a_form_is_that_of_its_example_and_not_of_the_other(pattern, example, other):
