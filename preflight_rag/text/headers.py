@@ -57,18 +57,18 @@ def other_years(asked: Sequence[int]) -> str:
 
 
 def changed(newer: str, older: str, year: str) -> str:
-    """Return the line above quotes from two versions of a document that differ in one figure.
+    """Return the line above quotes from two versions of a document that differ in one number.
 
     Args:
-        newer: The figure of the newer version, with its unit.
-        older: The figure of the older version, with its unit.
+        newer: The value in the newer version, with its unit.
+        older: The value in the older version, with its unit.
         year: The year since which the newer one holds.
     """
     return _CHANGED.format(newer=newer, older=older, year=year)
 
 
 def rows_where(first: str, second: str, *, above: bool, shown: int, found: int) -> str:
-    """Return the line above rows of a table in which one column's figure is above, or below, another's.
+    """Return the line above rows of a table in which one column's number is above, or below, another's.
 
     Args:
         first: The first column.
@@ -88,17 +88,17 @@ def _remark_on_number(shown: int, found: int) -> str:
 
 
 def no_rows_where(first: str, second: str, *, above: bool) -> str:
-    """Return the line above a table if no row's figure in one column is above, or below, that in another."""
+    """Return the line above a table if no row's number in one column is above, or below, that in another."""
     return f"In none of the rows found is “{first}” {'above' if above else 'below'} “{second}”:"
 
 
 def rows_with_figure(column: str, bound: str, *, shown: int, found: int) -> str:
-    """Return the line above rows whose figure in a column is within a bound, given in the question's words."""
+    """Return the line above rows whose number in a column is within a bound, given in the question's words."""
     return f"Rows found by “{column}”, {bound}{_remark_on_number(shown, found)}:"
 
 
 def no_rows_with_figure(column: str, bound: str) -> str:
-    """Return the line above a table if no row's figure in a column is within a bound, in the question's words."""
+    """Return the line above a table if no row's number in a column is within a bound, in the question's words."""
     return f"None of the rows found has {bound} under “{column}”:"
 
 

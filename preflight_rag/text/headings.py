@@ -53,7 +53,7 @@ _DATE = re.compile(
 )
 _AMOUNT = re.compile(r"[$€£¥] ?\d|\d ?[€£]")
 _FORM_FIGURE = re.compile(r"[$€£#%=]|\d[.,]\d")
-"""A sign or figure of a line of a form, a bill or a table: "SUBTOTAL $863.91", "Claim # SF-1008"."""
+"""A sign or number of a line of a form, a bill or a table: "SUBTOTAL $863.91", "Claim # SF-1008"."""
 _MIN_LETTERS = 3
 _MAX_FIGURES = 1
 """Most words with a digit in a heading: "Report of 2024" is one, "SKU-4563 D-22 156" is a row; a guess."""

@@ -1,7 +1,7 @@
 """The language of a text: by its script, and for Latin script by the most common words of each language.
 
 Made to distinguish English from languages that the bundled reader does not read, also in questions of a few words; a
-text without a word of any language that is known here, such as names, genes and figures, is "und".
+text without a word of any language that is known here, such as names, genes and numbers, is "und".
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def _write_out_notes(line: str) -> str:
 def raised_behind(before: str, text: str) -> str:
     """Return the characters of a superscript raised if it is a mark or an exponent of the text before it.
 
-    Behind a figure or a word, "640" and "1" give "¹", since "6401" would be another figure, and "10" and "-3" give
+    Behind a number or a word, "640" and "1" give "¹", since "6401" would be another number, and "10" and "-3" give
     "⁻³". All else is returned unchanged: the "2" of the unit "m2", the letters of "1st".
     """
     mark = text.strip()
@@ -336,7 +336,7 @@ def _find_meanings(
 
 
 def _are_letters_a_mark(cell: MarkedCell, table: Sequence[MarkedRow]) -> bool:
-    """Return whether letters after a figure are a mark: after a time, or if, unlike a unit, other figures have none."""
+    """Return whether letters after a number are a mark: after a time, or if, unlike a unit, other numbers have none."""
     if _CLOCK_TIME.search(cell.unmarked):
         return True
     for text in _texts_of_column(cell.column, table):
@@ -354,7 +354,7 @@ def _is_cell_of_codes(cell: MarkedCell, table: Sequence[MarkedRow], legends: Seq
     """Return whether a cell of marks alone holds codes, not a word or a value that looks like a code.
 
     One or two letters are a code if at least half of the texts in the column are explained by a legend, or are
-    figures: "A" is no grade in a column of teams from A to Z. A number is a code only if a legend names its column.
+    numbers: "A" is no grade in a column of teams from A to Z. A number is a code only if a legend names its column.
     """
     column = cell.column.casefold()
     if all(mark.isdigit() for mark in cell.marks):

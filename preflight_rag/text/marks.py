@@ -32,7 +32,7 @@ _MARK_AT_END = re.compile(
 """A mark at the end of a cell: "812^a^", "1.9 [1]", "640¹", "388*"; "Hall (north wing)" has none."""
 _SYMBOL_AT_START = re.compile(r"(?P<symbol>[*†‡§¶#°+~]{1,2})\s?(?=\w)")
 LETTERS_BEHIND_FIGURE = re.compile(r"(?<=[\d%)])\s?(?P<plain>[^\W\d_]{1,3}(?:(?:, ?| )[^\W\d_]{1,2}){0,2})$")
-"""Plain marks behind a figure or a time: "240a", "07:02 S", "06:40 A B"; "4 km" only where a legend says so."""
+"""Plain marks behind a number or a time: "240a", "07:02 S", "06:40 A B"; "4 km" only where a legend says so."""
 ONLY_CODES = re.compile(rf"{MARK_PATTERN}(?:(?: ?[,;/+] ?| ){MARK_PATTERN}){{0,5}}")
 """A cell of nothing but codes: "S", "n/a", "R/P", "W, F"; "day off on request" has too many letters."""
 CODE_SEPARATOR = re.compile(r" ?[,;/+] ?| ")
@@ -54,7 +54,7 @@ class MarkedCell:
         text: The text of the cell.
         unmarked: The text without the marks; empty if there is nothing else.
         marks: All marks together, as written ("a,b"), then each alone ("a", "b").
-        may_be_unit: Whether the mark is letters after a figure, which may be a unit.
+        may_be_unit: Whether the mark is letters after a number, which may be a unit.
     """
 
     part: int
@@ -129,7 +129,7 @@ def _parse_marked_cell(part: int, column: str, text: str) -> MarkedCell | None:
     if end := _MARK_AT_END.search(text):
         unmarked = text[: end.start()].rstrip()
         is_bracketed_number = (end["round"] or "").isdigit()
-        # "9 (8)" is a figure with another one, such as its standard deviation.
+        # "9 (8)" is a number with another one, such as its standard deviation.
         if unmarked and not (is_bracketed_number and unmarked[-1] in "0123456789%)"):
             return MarkedCell(part, column, text, unmarked, marks_in_match(end))
     elif start := _SYMBOL_AT_START.match(text):

@@ -38,7 +38,7 @@ _ASKS_RELATION = re.compile(
     r"|shares?|ratio|proportion|compar\w+|driv\w+|reasons?|caus\w+|sources?|main|largest|biggest|types?|kinds?)\b|%",
     re.IGNORECASE,
 )
-"""Words of a question about a company's figure that something else than an amount may answer: "growth", "why"."""
+"""Words of a question about an amount in a company's books that something else may answer: "growth", "why"."""
 _PERCENTAGE = re.compile(r"(?<![\d.,])\d[\d.,]*+\s?(?:%|per ?cent\b|percentage points?\b)", re.IGNORECASE)
 _CURRENCY = re.compile(
     r"[$€£¥₹]|\b(?:pounds?|euros?|dollars?|pence|cents?|yen|yuan|renminbi|won|lira|rubles?|roubles?|pesos?|reais|rand|shekels?|dirhams?|forint|zloty|z\u0142oty|rupees?|francs?|crowns?|kron(?:a|e|or|er)|USD|EUR|GBP|CHF|JPY"
@@ -59,13 +59,13 @@ _SCALE_OR_COUNT = re.compile(
     r"%|\b(?:rate|thousands?|millions?|billions?|mio|mrd|bn|tsd|no\.|number|count)(?!\w)|'?000|\bk ?[€£$]|[€£$] ?[kmb]",
     re.IGNORECASE,
 )
-"""Occurs in the name of a column whose figures are no sums as they stand: "(£000)", "Number of £ shares"."""
+"""Occurs in the name of a column whose numbers are no sums as they stand: "(£000)", "Number of £ shares"."""
 _FIGURE_WITH_WORD = re.compile(r"(?<![\w.,])\d[\d.,]*\s?(?P<unit>[^\W\d_]{2,20})")
 _WORDS_BEHIND_AMOUNTS = "mn bn percent per each an plus or and to for in at on of a once"
 _NO_UNITS = frozenset((*SCALES, *_WORDS_BEHIND_AMOUNTS.split()))
 """Words that may follow an amount of money and are no unit of another thing."""
 _TWO_DECIMALS = re.compile(r"\d{1,6}[.,]\d\d")
-"""A figure with two decimals, as prices are written: "3.50" in a column "Single"."""
+"""A number with two decimals, as prices are written: "3.50" in a column "Single"."""
 _MONEY_WORD = re.compile(
     rf"[$€£¥₹]|\b(?:{_VERBS_OF_PAYING}|{_NOUNS_FOR_PRICES}|priced|rates?|charges|amounts?|totals?|sums?|payments?|paying|payable|dues?|salaries"
     r"|earnings|income|revenues?|sales|spending|expens\w{1,4}|expenditures?|budgets?|values?|worth|balance|premiums?"
@@ -73,7 +73,7 @@ _MONEY_WORD = re.compile(
     r"|purchases?|acquisitions?|dividends?|repurchases?|interest|USD|EUR|GBP|CHF|dollars?|euros?|pounds?)\b",
     re.IGNORECASE,
 )
-"""A word of a label, column or sentence whose figures are amounts of money."""
+"""A word of a label, column or sentence whose numbers are amounts of money."""
 
 
 def asks_money(question: str) -> bool:
@@ -87,12 +87,12 @@ def asks_sum(question: str) -> bool:
 
 
 def has_money(text: str) -> bool:
-    """Return whether a text has a figure with a currency, or is a table's row with a word for amounts of money."""
+    """Return whether a text has a number with a currency, or is a table's row with a word for amounts of money."""
     return bool(_FIGURE_WITH_CURRENCY.search(text)) or (bool(_MONEY_WORD.search(text)) and " | " in text)
 
 
 def has_decimals(text: str) -> bool:
-    """Return whether a text has a figure with two decimals, as prices are written on receipts."""
+    """Return whether a text has a number with two decimals, as prices are written on receipts."""
     return _TWO_DECIMALS.search(text) is not None
 
 
@@ -114,7 +114,7 @@ def has_currency(text: str) -> bool:
 def is_other_figure(question: str, answer: str) -> bool:
     """Return whether a question asks for an amount of money and the answer is surely none.
 
-    For an amount in a company's books, such as its sales, a percentage and an answer without a figure are none.
+    For an amount in a company's books, such as its sales, a percentage and an answer without a number are none.
     """
     if asks_money(question):
         return is_no_money(answer)
@@ -151,10 +151,10 @@ def is_price(cell: str, labels: str) -> bool:
 
 
 def with_currency(cell: str, column: str) -> str:
-    """Return a bare figure with the currency that its column's name gives: "£9900" for "9900" under "Budget (£)".
+    """Return a bare number with the currency that its column's name gives: "£9900" for "9900" under "Budget (£)".
 
     The currency must be all that stands in brackets, or the name's last word. Any other cell is returned unchanged, and
-    so is a figure whose column has a scale or counts something: "(£000)", "No. of £ shares", "Exchange rate EUR".
+    so is a number whose column has a scale or counts something: "(£000)", "No. of £ shares", "Exchange rate EUR".
     """
     figure, currency = _BARE_FIGURE.fullmatch(cell.strip()), _CURRENCY_OF_COLUMN.search(column)
     if figure is None or currency is None or _SCALE_OR_COUNT.search(column):

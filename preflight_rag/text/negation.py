@@ -31,7 +31,7 @@ _CONTRASTED_FIGURE = re.compile(
     r"(?P<is>\d[^.;,\n]{0,30}?)(?:,| and| but) not (?:(?:on|in|at|by|from|until|before|after|for|to) )?(?:the )?"
     r"\d[\w:.]*(?: \w+)?"
 )
-"""A figure with another one that is denied beside it: "on 20 October and not on 6 October"."""
+"""A number with another one that is denied beside it: "on 20 October and not on 6 October"."""
 
 
 def denies(text: str) -> bool:

@@ -43,7 +43,7 @@ Restatement = Literal["whole", "near"]
 def restatement(statement: str, title: str, text: str) -> Restatement | None:
     """Return "whole" if a sentence of a passage has all words of a statement in their order, "near" if most of them.
 
-    None if there is no such sentence, if the best one lacks a name or figure, denies or doubts the statement, or if the
+    None if there is no such sentence, if the best one lacks a name or number, denies or doubts the statement, or if the
     statement is too short or has no verb.
 
     Args:
@@ -74,7 +74,7 @@ def restatement(statement: str, title: str, text: str) -> Restatement | None:
 
 
 def _contradicts(statement: str, sentence: str) -> bool:
-    """Return whether a sentence lacks a figure of a statement, or denies or doubts what the statement does not."""
+    """Return whether a sentence lacks a number of a statement, or denies or doubts what the statement does not."""
     if not frozenset(_FIGURE.findall(statement)) <= frozenset(_FIGURE.findall(sentence)):
         return True
     if denies(statement) != denies(sentence) or _doubt_words(sentence) - _doubt_words(statement):

@@ -68,7 +68,7 @@ _JAPANESE_QUOTE_CONTINUES = re.compile(
 )
 """A quoted sentence in Japanese that continues after the quotation mark: 「…。」と書いてある。"""
 _FULLWIDTH_NUMBER_END = re.compile(r"[\d０-９]．$")
-"""The full-width stop after a figure is a decimal point or part of a numbering: 図1．, ３．５."""
+"""The full-width stop after a number is a decimal point or part of a numbering: 図1．, ３．５."""
 _HANGING_SEPARATOR = re.compile(r"[^\s|]\s(?:\||[–—])$")
 """A bar or a dash behind the last word of a line: "on 21st - 22nd April, 2022 |" goes on with the place."""
 _EAST_ASIAN_LINE_END = re.compile(rf"[{_EAST_ASIAN}、，；：]$")

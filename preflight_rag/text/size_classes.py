@@ -38,7 +38,7 @@ _UNIT_OF_WORD = {
     **dict.fromkeys(("page", "pages"), "page"),
     **dict.fromkeys(("mile", "miles"), "mile"),
 }
-"""Units by the words for them; any other word behind a figure is no unit."""
+"""Units by the words for them; any other word behind a number is no unit."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def asked_sizes(question: str) -> list[tuple[SizeClass, str]]:
 def _parse_size(match: re.Match[str]) -> SizeClass | None:
     """Return the interval that a match of `_CLASS` or `_SIZE_IN_QUESTION` states; a single size is both of its ends.
 
-    None if the word behind the figure is no unit, or if the interval runs backwards.
+    None if the word behind the number is no unit, or if the interval runs backwards.
     """
     unit = _UNIT_OF_WORD.get((match["unit"] or "").casefold(), "")
     if match["unit"] and not unit:

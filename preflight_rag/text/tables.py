@@ -28,7 +28,7 @@ MIN_TITLE_WORDS = 6
 """Least words of a row that is the title of a list below it; headings within a table are shorter. A guess."""
 CAPTION_INTERVAL_CHARS = 300
 """Characters of rows after which the caption is repeated, so that each passage of a table has it; rows between have
-only its number. A passage holds about 500 characters of figures."""
+only its number. A passage holds about 500 characters of numbers."""
 LONGEST_NOTE = 100
 """A row with one cell of more characters is a note, not a heading of the rows below it; a guess."""
 _FIGURE_AT_START = re.compile(r"[\W_]*\d[\d.,]*")
@@ -41,11 +41,11 @@ _YEAR_AS_NAME = re.compile(
     r"|proposed|revised|approved|projected|audited))?\W*$",
     re.IGNORECASE,
 )
-"""A name of a column by its year: "Year ended June 2024", "2024-25 actual"; "2024 visitors" may be a figure."""
+"""A name of a column by its year: "Year ended June 2024", "2024-25 actual"; "2024 visitors" may be a number."""
 _DAY_AS_NAME = re.compile(r"(?:19|20)\d\d-\d\d(?:-\d\d)?|\d{1,2}[./]\d{1,2}[./](?:\d\d|\d{4})?")
 """A cell with a day or a month, which may name a column: "2024-07-01", "1.7.2024"."""
 _MIN_CLASS_COLUMNS = 2
-"""Least columns that are named by classes of sizes: a single figure with "up to" is a value. A guess."""
+"""Least columns that are named by classes of sizes: a single number with "up to" is a value. A guess."""
 _TOTAL_IN_LABEL = re.compile(r"(?:sub-?)?totals?(?: (?:of|for))?\b", re.IGNORECASE)
 _WHOLE_LABEL_TOTAL = re.compile(r"(?:grand |sub-?)?totals?[ :]*", re.IGNORECASE)
 _ROW_NUMBER_COLUMN = re.compile(r"(?:(?:item|lot|ref|inv|cat)\.? )?(?:nos?\.?|number|nr\.?|#)", re.IGNORECASE)
@@ -60,7 +60,7 @@ _DIGITS = re.compile(r"\d+")
 _MIN_ROWS_BELOW = 2
 """Least rows below the first one that can show that it is like them."""
 _CODE_LABEL = re.compile(r"\d{1,4}[A-Za-z]{1,2}")
-"""A label that begins with a digit and is no figure: "3B"."""
+"""A label that begins with a digit and is no number: "3B"."""
 _MIN_DAY_COLUMNS = 3
 """Least days that name columns: one is a value, and two may be the ends of a period."""
 MOST_HEADER_ROWS = 3
@@ -124,7 +124,7 @@ _ERROR = re.compile(
     r"|#¿?(?:NAME|NOM|NOMBRE|NOME|NAAM|NAZWA|NÁZEV)\?|#(?:N/[ADB]|NV|NEDOSTUPNÝ|GETTING_DATA)|Err:5\d\d|#{3,}"
 )
 """Errors in cells without a value in Excel, in nine languages, and LibreOffice: "#DIV/0!", "#WERT!", "Err:502", and
-"####" for a figure wider than its column; not "#12"."""
+"####" for a number wider than its column; not "#12"."""
 _CELL_WITHOUT_VALUE = re.compile(rf"{NO_VALUE} \(([^()\n]{{2,20}})\)")
 
 
@@ -325,7 +325,7 @@ def _is_total_of(label: str, heading: str) -> bool:
     """Return whether a row's label is the total of the section with a heading, which then ends.
 
     Beside "total", it has only words of the heading: "Total income" below "INCOME". "Total cholesterol" below "Lipids"
-    is one of several figures.
+    is one of several numbers.
     """
     total = _TOTAL_IN_LABEL.search(label)
     if total is None:
@@ -451,7 +451,7 @@ def expand_spans(rows: Sequence[Sequence[tuple[str, int, int]]]) -> list[list[st
 def is_wide_label(grid: Sequence[Sequence[str]], at: int, start: int, end: int) -> bool:
     """Return whether a cell over several columns is the label of its row, and no name of these columns.
 
-    It is a row's first text, with figures behind it, and the columns have different texts in a row above: "Total" over
+    It is a row's first text, with numbers behind it, and the columns have different texts in a row above: "Total" over
     the columns "Item" and "Unit".
 
     Args:
@@ -480,7 +480,7 @@ def header_rows(rows: Sequence[Sequence[str]]) -> int:
 
 
 def is_figure(cell: str) -> bool:
-    """Return whether a cell begins with a figure, perhaps behind a sign; a unit may follow."""
+    """Return whether a cell begins with a number, perhaps behind a sign; a unit may follow."""
     return bool(_FIGURE_AT_START.match(cell))
 
 
@@ -507,7 +507,7 @@ def _move_caption_row(caption: str, rows: list[list[str]]) -> tuple[str, list[li
 
 
 def _has_column_of_figures(rows: Sequence[Sequence[str]]) -> bool:
-    """Return whether the first row names columns, and a column other than the first has only figures below it."""
+    """Return whether the first row names columns, and a column other than the first has only numbers below it."""
     columns = [[cell for cell in column if cell] for column in zip(*rows[1:], strict=True)][1:]
     return _count_header_rows(rows) > 0 and any(column and all(map(is_figure, column)) for column in columns)
 
@@ -561,7 +561,7 @@ def _repeat_outer_names(header: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _has_figures_below_spans(body: Sequence[Sequence[str]], outer_names: Sequence[str]) -> bool:
-    """Return whether most cells below names that span several columns are figures."""
+    """Return whether most cells below names that span several columns are numbers."""
     columns = [column for column in range(1, len(outer_names)) if outer_names.count(outer_names[column]) > 1]
     cells = [row[column] for row in body for column in columns if row[column]]
     return sum(map(is_figure, cells)) * 2 > len(cells)
@@ -588,8 +588,8 @@ def _count_header_rows(rows: Sequence[Sequence[str]]) -> int:
 def _names_two_columns(second_name: str, below: Sequence[Sequence[str]]) -> bool:
     """Return whether the first row of a table of two columns names these, rather than being a name and its value.
 
-    `second_name` is its second cell. It does if that says so ("Meaning", or "Price" above figures), if the values below
-    are figures and their labels are not, or if all cells below are figures.
+    `second_name` is its second cell. It does if that says so ("Meaning", or "Price" above numbers), if the values below
+    are numbers and their labels are not, or if all cells below are numbers.
     """
     if _MEANING_COLUMN.fullmatch(second_name):
         return True
@@ -637,7 +637,7 @@ def _day_columns(rows: Sequence[Sequence[str]]) -> set[int]:
 
 
 def _size_class_columns(rows: Sequence[Sequence[str]]) -> set[int]:
-    """Return the indices of columns that the first row names by classes of sizes ("10-25 kg"), with figures below.
+    """Return the indices of columns that the first row names by classes of sizes ("10-25 kg"), with numbers below.
 
     Empty if other classes are below them, or if the first cell is no label.
     """
@@ -667,9 +667,9 @@ def _column_name(cells: Sequence[str]) -> str:
 
 
 def _join_spanning_cells(names: Sequence[str], cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names and texts of a row's cells without repetitions of a spanning cell, and with signs at figures.
+    """Return the names and texts of a row's cells without repetitions of a spanning cell, and with signs at numbers.
 
-    Filings have separate columns for currency signs and closing brackets, under one header with the figure. Blank cells
+    Filings have separate columns for currency signs and closing brackets, under one header with the number. Blank cells
     are left out.
     """
     joined: list[tuple[str, str]] = [(names[0], cells[0])]

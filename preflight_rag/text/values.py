@@ -115,7 +115,7 @@ _WORD_NUMBER = re.compile(
 _ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b", re.I)
 _ISO_DATE = re.compile(r"(?<![\d-])(?P<y>(?:1\d|20)\d\d)-(?P<m>0[1-9]|1[0-2])-(?P<d>[0-2]\d|3[01])(?![\d-])")
 _NUMERIC_DATE = re.compile(r"(?<![\d.,/])\d{1,2}([./])\d{1,2}\1((?:1\d|20)\d\d)(?![\d/])")
-"""A date in figures, of which only the year is certain, since day and month may be in either order."""
+"""A date in digits, of which only the year is certain, since day and month may be in either order."""
 _RANGE = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
 _SHORT_SCALE = re.compile(r"(?<=\d)\s?(?P<scale>k|mn|bn|m)\b(?!\w)", re.I)
 _CURRENCY = re.compile(r"[$€£]")
@@ -388,7 +388,7 @@ class Figures:
         return bool(self.dates or self.amounts)
 
     def agree(self, other: Figures) -> bool:
-        """Return whether all figures of the answer with fewer of a kind are also in the other.
+        """Return whether the dates and amounts of the answer with fewer of a kind are all in the other.
 
         Dates are compared only with dates, amounts with amounts.
         """
@@ -448,9 +448,9 @@ _WORD_BEFORE_TIME_UNIT = re.compile(
 
 
 def with_digits(text: str) -> str:
-    """Return a text in the form in which figures are compared.
+    """Return a text in the form in which numbers are compared.
 
-    Number words become digits, ISO dates get a month's name, dates in figures keep only the year, scales are spelled
+    Number words become digits, ISO dates get a month's name, dates in digits keep only the year, scales are spelled
     out ("5k" as "5 thousand"), ranges have "to", and a number is directly before its unit.
     """
 
@@ -496,7 +496,7 @@ def _find_amounts(text: str) -> list[Amount]:
         value = float(match["digits"].replace(",", "")) * scale
         start = match.start("digits")
         before = text[max(0, start - _SIGN_REACH) : start].rstrip("$€£ ")
-        # Behind a letter or a figure the sign is a hyphen.
+        # Behind a letter or a number the sign is a hyphen.
         is_negative = before.endswith(("-", "\u2212")) and not before[:-1].strip()[-1:].isalnum()
         currency = _CURRENCY.search(text[max(0, start - 2) : start])
         unit = _UNIT_OF_CURRENCY[currency.group()] if currency else (match["unit"] or "").strip().casefold()

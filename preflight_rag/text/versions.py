@@ -117,7 +117,7 @@ def newest_first(sources: Sequence[Source]) -> list[Source]:
 
 
 def change(newer: str, older: str) -> tuple[str, str] | None:
-    """Return the only figure in which two sentences differ, new and old: ("5 days", "3 days"); None if more differs."""
+    """Return the only number in which two sentences differ, new and old: ("5 days", "3 days"); None if more differs."""
     new, old = _TOKEN.findall(newer), _TOKEN.findall(older)
     operations = SequenceMatcher(None, new, old, autojunk=False).get_opcodes()
     changes = [operation for operation in operations if operation[0] != "equal"]
@@ -140,7 +140,7 @@ def _with_unit(tokens: Sequence[str], start: int, end: int) -> str:
 
 
 def versions_lead(latest: Source, newer: str, older: str) -> str:
-    """Return the line above versions of a document: the figure that changed and when, if there is exactly one.
+    """Return the line above versions of a document: the number that changed and when, if there is exactly one.
 
     Args:
         latest: The newest version.

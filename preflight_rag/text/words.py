@@ -66,7 +66,7 @@ _NOTE_MARKS = re.compile(
     rf"(?:(?:(?<=[^\W\d_]{{3}})|(?<=\d)|(?<=[)%]))[{RAISED_LETTERS}]|(?<=[^\W\d_])[{RAISED_LETTERS[10:]}])"
     rf"[{RAISED_LETTERS}]{{0,2}}(?:,[{RAISED_LETTERS}]){{0,5}}(?!\w)"
 )
-"""Marks of notes behind a word or a figure: "locksᵃ", "640¹"; the "²" of "m²" is part of its unit."""
+"""Marks of notes behind a word or a number: "locksᵃ", "640¹"; the "²" of "m²" is part of its unit."""
 _APOSTROPHE = re.compile("['’]")
 _MICRO_SIGN = re.compile("μ(?=[A-Za-z])")
 _ACRONYMS = frozenset({"WHO", "US", "IT", "ALL"})
