@@ -330,7 +330,7 @@ def test_five_turns_at_once_on_one_thread_are_kept_in_order(own_folder: Path, ke
                 futures = []
                 for number in range(5):
                     turn = app._open_turns().run(
-                        app._ask(asked(round_, number), (), (), None, False, {}),
+                        app._new_request(asked(round_, number), (), (), None, False, {}),
                         thread_id=f"one{round_}",
                         lock_wait=300,
                     )

