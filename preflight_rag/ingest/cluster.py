@@ -140,10 +140,6 @@ class ClusterIngest:
     def add_files(self, given: Sequence[Path], max_bytes: int = DEFAULT_MAX_BYTES) -> IngestReport:
         """Store the documents of files and folders, and return the report.
 
-        Args:
-            given: The files and folders to read.
-            max_bytes: Larger files are refused.
-
         Raises:
             LibraryError: The cluster cannot be started or joined, or a worker fails for another reason than a file.
         """
@@ -284,12 +280,7 @@ class ClusterIngest:
             self._unlisted_errors += 1
 
     def _report_progress(self, name: str, bytes_in_progress: int) -> None:
-        """Send a progress event with a document's or file's name to the caller, if it wants any.
-
-        Args:
-            name: The document or file.
-            bytes_in_progress: Bytes that are done of the file that is not finished yet.
-        """
+        """Send a progress event with a document's or file's name to the caller, if it wants any."""
         if self._progress:
             done = min(self._bytes_total, self._finished_bytes + bytes_in_progress)
             self._progress(IngestEvent("documents", self._done, None, on_one_line(name), done, self._bytes_total))

@@ -276,11 +276,7 @@ class OdfNumbering:
         return self._outline.next(max(0, level - 1))
 
     def counter(self, outer: _Element) -> Counter:
-        """Return the counter of an outermost list: that of an earlier list if the file says that this one continues it.
-
-        Args:
-            outer: The element of the list.
-        """
+        """Return the counter of an outermost list: that of an earlier list if the file says that this one goes on."""
         style = _attribute(outer, "style-name")
         continued = self._lists.get(_attribute(outer, "continue-list"))
         if continued is None and _attribute(outer, "continue-numbering") == "true":

@@ -304,12 +304,7 @@ class _ListState:
         self._last_depth = 0
 
     def enter(self, node: _Element, depth: int) -> None:
-        """Update the state for an element that begins, if it is a list or a list item.
-
-        Args:
-            node: The element.
-            depth: Number of list items around it.
-        """
+        """Update the state for an element that begins, inside `depth` list items, if it is a list or a list item."""
         if node.tag == f"{_TEXT}list" and not depth:
             previous, self._counter = self._counter, self._numbering.counter(node)
             if self._counter is not previous and not _continues_items(node, self._last_depth):
@@ -408,12 +403,7 @@ class _Reader:
             parts.add(line, "list")
 
     def _headers_or_footers(self, styles: _Element | None, kind: str) -> list[str]:
-        """Return the texts of the headers or footers, each once, without those that are only a page number.
-
-        Args:
-            styles: The root of the styles; None if there are none.
-            kind: "header" or "footer".
-        """
+        """Return the texts of the headers or footers, each once, without those that are only a page number."""
         found: dict[str, None] = {}
         for master in styles.iter(f"{_STYLE}master-page") if styles is not None else ():
             for element in master:

@@ -225,12 +225,7 @@ def _innermost_wrapped(element: Tag) -> Tag:
 
 
 def _may_be_remark(box: Tag, names: str) -> bool:
-    """Return whether a box may be a remark of the text, by its content and names: a sentence, and no form or promotion.
-
-    Args:
-        box: The element.
-        names: Its class, id and roles (`_names_of`).
-    """
+    """Return whether a box may be a remark of the text, by its content and names: a sentence, no form, no promotion."""
     if HINTS.search(_SIDEBAR.sub(" ", names)) or box.find(["form", "button", "input", "nav"]) is not None:
         return False
     text = " ".join(box.get_text(" ").split())

@@ -135,13 +135,7 @@ def load_pdf(path: Path, max_bytes: int, on_page: Pages | None = None) -> Iterat
 
 
 def _report_pages(report: ReadReport, content: _PdfContent, recognised: list[int]) -> None:
-    """Report how many pages were read, and which pages have no text though they are pictures or drawings.
-
-    Args:
-        report: The report, which is changed.
-        content: The content of the file.
-        recognised: The numbers, from 1, of scanned pages whose text was recognised.
-    """
+    """Report how many pages were read, and which pages have no text though they are pictures or drawings."""
     pages = len(content.pages)
     report.count("pages", pages)
     report.count("pages_recognised", len(recognised))

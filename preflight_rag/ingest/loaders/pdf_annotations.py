@@ -108,12 +108,6 @@ def _field_line(form: Any, annotation: Any, text_page: PdfTextPage, boxes: Seque
 
     A check box that is not ticked is a line that begins with `NOT_TICKED`. A field without a label in the file has the
     one printed beside it, or else the last part of the field's name.
-
-    Args:
-        form: The form.
-        annotation: The field.
-        text_page: The page, for labels printed on it.
-        boxes: The check boxes and radio buttons of the page.
     """
     from pypdfium2 import raw
 

@@ -153,10 +153,6 @@ def printed_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
     """Yield the printed lines of a page, built from the positions of its characters.
 
     Words whose middles are at most half a letter's height apart are on one line.
-
-    Args:
-        page: The page.
-        text: PDFium's text of the page, in the order in which it was drawn.
     """
     turn = _rotation(page, text)
     words = list(_words(page, text, turn))

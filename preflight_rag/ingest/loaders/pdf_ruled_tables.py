@@ -413,12 +413,7 @@ def _text(words: Sequence[_Word]) -> str:
 
 
 def _is_table(grid: Grid, words: Mapping[int, Sequence[_Word]]) -> bool:
-    """Return whether the cells are those of a table, and not of a form or of boxes around the parts of a page.
-
-    Args:
-        grid: The cells.
-        words: The words of each cell that has any.
-    """
+    """Return whether the cells are those of a table, and not of a form or of boxes around the parts of a page."""
     if any(sum(len(word.text) + 1 for word in cell_words) > LONGEST_CELL for cell_words in words.values()):
         return False
     without_spans = sum(len({*row}) == len(row) for row in grid.cells)

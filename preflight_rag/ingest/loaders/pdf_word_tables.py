@@ -362,12 +362,7 @@ def _continues_cell(grid: _Grid, index: int) -> bool:
 
 
 def _are_rows(grid: _Grid, starts: set[int]) -> bool:
-    """Return whether, in each row of several lines, the first cell is filled and some cell takes fewer lines.
-
-    Args:
-        grid: The lines.
-        starts: The indexes of the lines that begin a row.
-    """
+    """Return whether, in each row of several lines, the first cell is filled and some cell takes fewer lines."""
     for start, end in pairwise([*sorted(starts), len(grid.cells)]):
         if end - start == 1:
             continue

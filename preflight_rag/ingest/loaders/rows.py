@@ -79,10 +79,6 @@ def flat_fields(value: Mapping[str, Any], names: tuple[str, ...] = ()) -> dict[s
     """Return the fields of an object and of objects inside it, by their path: {"limits, pressure": "5"}.
 
     Lists that contain lists or objects, and objects nested too deeply, are written as JSON.
-
-    Args:
-        value: The object.
-        names: The path of the object.
     """
     found: dict[str, str] = {}
     for name, inner in value.items():

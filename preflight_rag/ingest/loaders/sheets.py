@@ -293,10 +293,6 @@ def _with_repeated_group_labels(rows: list[list[str]], header: int) -> list[list
 
     A pivot table shows a group's label in its first row only. It is recognised by the row with a total ("Oslo Total")
     at the end of a group, and by labels in its second column.
-
-    Args:
-        rows: The rows.
-        header: Number of rows of the header.
     """
     body = rows[header:]
     unlabelled = [row for row in body if not row[0] and len(row) > 2]

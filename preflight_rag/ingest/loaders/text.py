@@ -170,13 +170,7 @@ def load_markdown(path: Path, max_bytes: int) -> Iterator[Document]:
 
 
 def markdown_document(path: Path, raw: str, report: ReadReport | None = None) -> Document:
-    """Return a text in Markdown as the document of a file, followed by the targets of its links.
-
-    Args:
-        path: The file.
-        raw: The Markdown.
-        report: What was read and left out.
-    """
+    """Return a text in Markdown as the document of a file, followed by the targets of its links."""
     properties, body = _front_matter(raw)
     pieces: list[str] = []
     links: list[tuple[str, str]] = []

@@ -291,10 +291,6 @@ def _table_of_frame(block: Sequence[str], end: int) -> _Table | None:
     """Return a table with a frame of bars and rules, in which cells may span columns and rows; None if it is no table.
 
     The lines between two rules form a band, and a rule may cross only some columns.
-
-    Args:
-        block: The lines of the table, of equal length.
-        end: The index of the line behind the table.
     """
     bounds: set[int] = set()
     for line in block:

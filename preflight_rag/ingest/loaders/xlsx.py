@@ -230,15 +230,7 @@ def _values_of_formulas(book: Workbook, formulas: Mapping[Place, str], report: R
 def _document(
     path: Path, book: Workbook, properties: dict[str, str], contents: _ArchiveContents, values: Mapping[Place, str]
 ) -> Document:
-    """Return the workbook's visible sheets as one document, with their comments, links and drawings.
-
-    Args:
-        path: The file.
-        book: The workbook opened with its values.
-        properties: The workbook's title, author and dates.
-        contents: What was read from its archive.
-        values: The texts to show for formulas without a stored value.
-    """
+    """Return the workbook's visible sheets as one document, with their comments, links and drawings."""
     parts, report, hidden = Parts(), contents.report, []
     for number, sheet in enumerate(book.worksheets, 1):
         if sheet.sheet_state != "visible":
@@ -288,12 +280,7 @@ def _headers_and_footers(sheet: Any) -> Iterator[str]:
 
 
 def _comments(sheet: Any, authors: Mapping[str, str]) -> Iterator[str]:
-    """Yield a line for each comment on a sheet's cells: "Comment by Ada on Sheet B3 (120): check".
-
-    Args:
-        sheet: The sheet; one that is read row by row has no comments.
-        authors: The author of each threaded comment, by its text.
-    """
+    """Yield a line for each comment on a sheet's cells: "Comment by Ada on Sheet B3 (120): check"."""
     for row in sheet.iter_rows() if hasattr(sheet, "merged_cells") else ():
         for cell in row:
             if cell.comment is None:
@@ -312,10 +299,6 @@ def _displayed_cells(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]
     """Return a sheet's cells by row as Excel displays them.
 
     A merged cell is repeated at each position that it covers, unless it is a label wider than its column.
-
-    Args:
-        sheet: The sheet.
-        values: The texts to show for formulas without a stored value.
     """
     rows = [[shown(cell.value, cell.number_format) if cell.value is not None else "" for cell in row] for row in sheet]
     for cells, row in zip(sheet, rows, strict=False) if hasattr(sheet, "merged_cells") else ():
@@ -337,12 +320,7 @@ def _displayed_cells(sheet: Any, values: Mapping[Place, str]) -> list[list[str]]
 
 
 def _indent_label(cells: Sequence[Any], row: list[str]) -> None:
-    """Add `INDENT` before a row's label for each level of its indentation, by its format or by spaces.
-
-    Args:
-        cells: The cells of the row.
-        row: Their displayed texts, of which the first filled one is changed if it is a text.
-    """
+    """Add `INDENT` before a row's label for each level of its indentation, by its format or by spaces."""
     index = next((number for number, text in enumerate(row) if text), None)
     if index is None or not isinstance(cells[index].value, str | list):
         return
