@@ -27,7 +27,7 @@ from preflight_rag.ingest.loaders.layout import (
 )
 from preflight_rag.ingest.loaders.pdf_annotations import page_annotations
 from preflight_rag.ingest.loaders.pdf_columns import boxes_of_page, with_columns
-from preflight_rag.ingest.loaders.pdf_lines import printed_lines, raise_marks, with_rows
+from preflight_rag.ingest.loaders.pdf_lines import printed_lines, raise_marks, rotation_of, with_rows
 from preflight_rag.ingest.loaders.pdf_order import reading_order
 from preflight_rag.ingest.loaders.pdf_ruled_tables import Grid, page_grids, ruled_tables
 from preflight_rag.ingest.loaders.pdf_tables import LEAST_ROWS, figure_tables
@@ -264,7 +264,7 @@ def _with_tables_as_rows(
     rows_at: dict[int, list[str]] = {}
     taken: set[int] = set()  # text indexes of the tables found so far, which `word_tables` reads while it runs
     tables = chain(
-        ruled_tables(page, lines, grids),
+        ruled_tables(page, lines, grids, rotation_of(page, text)) if grids else (),
         word_tables(page, lines, taken, centred=True) if words else (),
         figure_tables(lines) if figures else (),
         word_tables(page, lines, taken) if words else (),

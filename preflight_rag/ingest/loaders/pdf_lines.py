@@ -154,7 +154,7 @@ def printed_lines(page: PdfTextPage, text: str) -> Iterator[Line]:
 
     Words whose middles are at most half a letter's height apart are on one line.
     """
-    turn = _rotation(page, text)
+    turn = rotation_of(page, text)
     words = list(_words(page, text, turn))
     if not words:
         return
@@ -237,7 +237,7 @@ def _words(page: PdfTextPage, text: str, turn: Turn | None) -> Iterator[Line]:
         yield Line([Segment(word, word_left, word_right)], middle, height, set(indexes))
 
 
-def _rotation(page: PdfTextPage, text: str) -> Turn | None:
+def rotation_of(page: PdfTextPage, text: str) -> Turn | None:
     """Return a function that rotates the boxes of characters, if most of the page's text runs up or down; else None.
 
     Wide tables are printed along the long side of a page, so that a reader has to rotate it.

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from preflight_rag.ingest.loaders.pdf_lines import FIGURE, RAISED, YEARS, Line, Style, font_box, style_of
+from preflight_rag.ingest.loaders.pdf_lines import FIGURE, RAISED, YEARS, Line, Style, Turn, font_box, style_of
 from preflight_rag.ingest.loaders.pdf_tables import caption_above
 from preflight_rag.text.legends import raised_behind
 from preflight_rag.text.tables import LONGEST_CAPTION, LONGEST_NAME, MOST_HEADER_ROWS, is_figure, is_row, table_lines
@@ -42,6 +43,8 @@ MOST_CROSSINGS = 40_000
 LEAST_ROWS = 3
 MOST_COLUMNS = 20
 MOST_ROWS = 200
+MOST_HOLDING_ROWS = 0.1
+"""Maximum share of a table's rows whose cells look as if they had several rows; a guess."""
 LONGEST_CELL = 400
 """Maximum number of characters of a cell; boxes around the columns of a page contain more."""
 MOSTLY = 0.5
@@ -116,6 +119,17 @@ class Grid:
         row = sum(edge >= y for edge in self.rows) - 1
         is_inside = 0 <= column < len(self.columns) - 1 and 0 <= row < len(self.rows) - 1
         return self.cells[row][column] if is_inside else None
+
+    def turned(self, turn: Turn) -> Grid:
+        """Return the grid as a reader sees it who has rotated the page; `turn` rotates a box by a quarter."""
+        left, _, bottom, _ = turn([self.columns[0], self.columns[-1], self.rows[-1], self.rows[0]])
+        # Rotated to the left, the first row of the page is its first column; to the right, its last one.
+        is_left = (left, bottom) == (-self.rows[0], self.columns[0])
+        if is_left:
+            cells = [list(column) for column in zip(*self.cells, strict=True)][::-1]
+            return Grid([-row for row in self.rows], self.columns[::-1], cells)
+        cells = [list(column)[::-1] for column in zip(*self.cells, strict=True)]
+        return Grid(self.rows[::-1], [-column for column in self.columns], cells)
 
 
 @dataclass(frozen=True)
@@ -225,7 +239,7 @@ def _add_sides(rules: _Rules, shape: FPDF_PAGEOBJECT) -> None:
 
 
 def ruled_tables(
-    page: PdfTextPage, lines: Sequence[Line], grids: Sequence[Grid]
+    page: PdfTextPage, lines: Sequence[Line], grids: Sequence[Grid], turn: Turn | None = None
 ) -> Iterator[tuple[list[str], set[int]]]:
     """Yield the rows of each table with rules as lines, and the text indexes of its characters.
 
@@ -233,9 +247,11 @@ def ruled_tables(
         page: The page, for the positions and fonts of its characters.
         lines: Its printed lines, from the top.
         grids: The cells that its rules enclose.
+        turn: The function that rotates boxes of the page to those of its lines; None if they are the same.
     """
+    grids = [grid.turned(turn) for grid in grids] if turn else grids
     for grid in grids:
-        words = _words_by_cell(page, lines, grid, grids)
+        words = _words_by_cell(page, lines, grid, grids, turn)
         if not _is_table(grid, words):
             continue
         rows = [[_text(words.get(number, ())) for number in row] for row in grid.cells]
@@ -351,12 +367,11 @@ def _are_rectangles(cells: Sequence[Sequence[int]]) -> bool:
 
 
 def _words_by_cell(
-    page: PdfTextPage, lines: Sequence[Line], grid: Grid, grids: Sequence[Grid]
+    page: PdfTextPage, lines: Sequence[Line], grid: Grid, grids: Sequence[Grid], turn: Turn | None
 ) -> dict[int, list[_Word]]:
-    """Return the words of each cell in the order in which they were drawn.
+    """Return the words of each cell in the order in which they were drawn; of a rotated page, line by line.
 
-    Return {} if a word crosses a rule or is beside the grid but in no other one (the rules are not around whole rows),
-    or if the page is rotated.
+    Return {} if a word crosses a rule or is beside the grid but in no other one (the rules are not around whole rows).
     """
     from ctypes import byref, c_double
 
@@ -372,10 +387,8 @@ def _words_by_cell(
         for word, begin in zip(line.words, line.begins, strict=True):
             if not raw.FPDFText_GetCharBox(page, begin, *pointers):
                 return {}
-            left, _, bottom, top = (side.value for side in sides)
-            is_rotated = not word.left - 1 <= left <= word.right + 1
-            if is_rotated:
-                return {}
+            box = [side.value for side in sides]
+            _, _, bottom, top = turn(box) if turn else box
             inset = min(THIN, (word.right - word.left) / 3)  # a word may touch the rule beside it
             begin_x, end_x, y = word.left + inset, word.right - inset, (bottom + top) / 2
             cell = grid.cell(begin_x, y)
@@ -385,24 +398,28 @@ def _words_by_cell(
                 words_of.setdefault(cell, []).append(_Word(begin, word.text, line_index))
             elif grid_bottom < y < grid_top and all(other.cell(begin_x, y) is None for other in grids):
                 return {}
-    return {cell: _raise_marks(page, sorted(words, key=lambda word: word.begin)) for cell, words in words_of.items()}
+    # PDFium's text of a page that is to be rotated may begin with the last line of a cell.
+    order = attrgetter("line") if turn else attrgetter("begin")
+    return {cell: _raise_marks(page, sorted(words, key=order), turn) for cell, words in words_of.items()}
 
 
-def _raise_marks(page: PdfTextPage, words: Sequence[_Word]) -> list[_Word]:
+def _raise_marks(page: PdfTextPage, words: Sequence[_Word], turn: Turn | None) -> list[_Word]:
     """Return the words of a cell with the marks of notes as raised characters, each in the line of the word before."""
     result: list[_Word] = []
     for word in words:
         previous = result[-1] if result else None
-        if previous is not None and len(word.text) <= LONGEST_MARK and _is_raised(page, word.begin, previous.begin):
+        is_short = previous is not None and len(word.text) <= LONGEST_MARK
+        if previous is not None and is_short and _is_raised(page, word.begin, previous.begin, turn):
             mark = raised_behind(previous.text, word.text)
             word = replace(word, text=mark, line=previous.line, is_mark=mark != word.text)
         result.append(word)
     return result
 
 
-def _is_raised(page: PdfTextPage, index: int, previous_index: int) -> bool:
+def _is_raised(page: PdfTextPage, index: int, previous_index: int, turn: Turn | None) -> bool:
     """Return whether a character is smaller than an earlier one, and above its foot; both are given by text index."""
-    (size, foot), (previous_size, previous_foot) = font_box(page, index, None), font_box(page, previous_index, None)
+    size, foot = font_box(page, index, turn)
+    previous_size, previous_foot = font_box(page, previous_index, turn)
     is_small = size < SMALL * previous_size
     return is_small and previous_foot + RAISED * previous_size < foot < previous_foot + previous_size
 
@@ -420,7 +437,9 @@ def _is_table(grid: Grid, words: Mapping[int, Sequence[_Word]]) -> bool:
     filled = sum(len({*row} & words.keys()) > 1 for row in grid.cells)
     if min(without_spans, filled) < max(LEAST_ROWS, MOSTLY * len(grid.cells)):
         return False
-    return not any(_contains_rows([words.get(number, ()) for number in row]) for row in grid.cells)
+    # A contract in two currencies has two amounts in a cell; where many rows are like that, they are several rows each.
+    holding_rows = sum(_contains_rows([words.get(number, ()) for number in row]) for row in grid.cells)
+    return holding_rows <= MOST_HOLDING_ROWS * len(grid.cells)
 
 
 def _contains_rows(cells: Sequence[Sequence[_Word]]) -> bool:

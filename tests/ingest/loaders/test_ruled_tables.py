@@ -306,3 +306,28 @@ def test_a_drawing_of_many_rules_is_read_as_text(tmp_path: Path) -> None:
         pdf.rect(10 + 1.8 * column, 20 + 5 * by_row, 1.8, 5)
     put(pdf, LEFT, 285, "Plan of the bench")
     assert read(tmp_path / "a.pdf", pdf) == ["Plan of the bench"]
+
+
+@pytest.mark.parametrize("angle", [90, -90])
+@pytest.mark.parametrize("draw", [by_lines, by_thin_fills])
+def test_a_wide_table_along_the_long_side_of_a_page_is_read_as_rotated(tmp_path: Path, angle: int, draw: Draw) -> None:
+    pdf = page()
+    with pdf.rotation(angle, x=105, y=148):
+        draw_table(
+            pdf,
+            [["Supplier", "Goods", "Price"], ["Hale", "Radar\nguns", "52"], ["Moor", "", "96"], ["Fen", "Masts", "8"]],
+            draw,
+        )
+    assert read(tmp_path / "a.pdf", pdf) == [
+        "Supplier: Hale | Goods: Radar guns | Price: 52",
+        "Supplier: Moor | Price: 96",
+        "Supplier: Fen | Goods: Masts | Price: 8",
+    ]
+
+
+def test_two_amounts_in_a_cell_of_one_row_do_not_part_the_table(tmp_path: Path) -> None:
+    rows = [["*Goods", "*Price", "*Currency"], ["Trucks", "785\n120", "JPY\nUSD"]]
+    rows += [[f"{name} pump", f"{price}", "EUR"] for name, price in zip("ABCDEFGHI", range(20, 29), strict=True)]
+    lines = lines_of(tmp_path / "a.pdf", rows)
+    assert "Goods: Trucks | Price: 785 120 | Currency: JPY USD" in lines
+    assert "Goods: C pump | Price: 22 | Currency: EUR" in lines
