@@ -348,16 +348,15 @@ def standalone(message: str, earlier: Sequence[str], people: Sequence[str] = (),
         has_connective = fragment != turn
         asks_office = _ASKS_OFFICE_HOLDER.match(fragment) is not None
         may_lack_owner = asks_office or (has_connective and _ASKS_FIGURE.match(fragment) is not None)
+        # "And what does insulin do?" may be about insulin in what was spoken of.
+        is_new_topic = _stands_alone(fragment) and not (has_connective and _names_own_subject(fragment))
+        is_whole_question = is_new_topic or (has_names and not _BACK_REFERENCE.search(fragment))
         if may_lack_owner and (with_owner := _add_owner_and_year(fragment, previous)):
             core, clause, resolved = with_owner, "", with_owner
         elif asks_office:
             core, clause, resolved = fragment, "", fragment
-        elif (
-            not core
-            or (has_names and not _BACK_REFERENCE.search(fragment))
-            or (_stands_alone(fragment) and not (has_connective and _names_own_subject(fragment)))
-        ):
-            # What "How many copies?" counts is that of the question before, which stays in front of the next one.
+        elif not core or is_whole_question:
+            # What "How many copies?" counts is that of the last question, which stays in front of the next one.
             keeps_core = core != "" and not clause and _HOW_MANY_ALONE.fullmatch(fragment) is not None
             core, clause, resolved = (core, turn, turn) if keeps_core else (turn, "", turn)
         elif completed := _put_fragment_in(previous, fragment, resolved_turns[1:]):
