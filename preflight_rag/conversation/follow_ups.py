@@ -569,7 +569,7 @@ def _find_thing_repaired(question: str) -> str:
 
 def _replace_person_with_relative(question: str, fragment: str) -> str:
     """Return "What happened to Mina Lyle’s father?" for "Mina Lyle’s father" after the question about her; else ""."""
-    relative = _RELATIVE_OF_PERSON.fullmatch(_LEADING_CONNECTIVES.sub("", fragment, count=1).rstrip(" ?.!"))
+    relative = _RELATIVE_OF_PERSON.fullmatch(_without_leading_connectives(fragment).rstrip(" ?.!"))
     if relative is None:
         return ""
     before, person, behind = question.partition(relative["owner"])
@@ -695,7 +695,7 @@ def _may_be_person(name: str, question: str, message: str) -> bool:
         return False
     if _POSSESSIVE_BEFORE_NAME.search(name):
         return False  # "Chip's Challenge" is what somebody has
-    asks_firm = _ASKS_FIRM_FIGURE.match(_LEADING_CONNECTIVES.sub("", message, count=1)) is not None
+    asks_firm = _ASKS_FIRM_FIGURE.match(_without_leading_connectives(message)) is not None
     return not (asks_firm or antecedents.is_treated_as_thing(name, question))
 
 
@@ -884,7 +884,7 @@ def _people_in_quote(source: Source, question: str) -> list[str]:
     people = [
         _strip_title_and_possessive(match[0])
         for match in _PERSON_NAME.finditer(searched)
-        if not _NON_PERSON_WORD.search(match[0]) and not _COMPANY_SUFFIX.match(quote, match.end())
+        if not _NON_PERSON_WORD.search(match[0]) and not _COMPANY_SUFFIX.match(searched, match.end())
     ]
     return [name for name in dict.fromkeys(people) if name not in question]
 
@@ -1121,7 +1121,7 @@ def continued_documents(message: str, rewrite: Rewrite, earlier: EarlierState | 
     for written, corrected in rewrite.corrections:
         spelled = spelled.replace(written, corrected)
     # "Who is the landlord?" leans on no words of the conversation, and yet means the lease that was just read.
-    asks_office = _ASKS_OFFICE_HOLDER.match(_LEADING_CONNECTIVES.sub("", spelled, count=1)) is not None
+    asks_office = _ASKS_OFFICE_HOLDER.match(_without_leading_connectives(spelled)) is not None
     leans_on_conversation = spelled != rewrite.question or asks_office
     if not leans_on_conversation or not earlier or not earlier["citations"]:
         return []
@@ -1156,7 +1156,7 @@ def new_names(message: str) -> list[str]:
     These are the names, years and words for documents in the message, and the only content word of a question without a
     pronoun: "What does insulin do?" may be about any document.
     """
-    fragment = _LEADING_CONNECTIVES.sub("", message, count=1)
+    fragment = _without_leading_connectives(message)
     is_question = _CLAUSE_START.match(fragment) is not None
     # The first word of a question is no name, while that of a fragment, "Potato", may be one.
     capitalised = _capitalised_names(fragment if is_question else f"and {fragment}")

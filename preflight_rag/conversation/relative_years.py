@@ -25,7 +25,7 @@ _REFERENCE_YEAR = r"(?: (?:that|this|it|then|which))?"
 _COUNTED_BACKWARDS = re.compile(
     rf"(?:in |for |during )?(?:(?:{_YEARS_COUNTED}|the year )(?:before{_REFERENCE_YEAR}|earlier|previously"
     r"|prior(?: to (?:that|it))?)"
-    r"|the (?:previous|preceding|prior) (?:fiscal |financial )?year|(?:the )?year before last)\b",
+    r"|the (?:previous|preceding|prior) (?:fiscal |financial )?year)\b",
     re.IGNORECASE,
 )
 _COUNTED_FORWARDS = re.compile(

@@ -192,6 +192,8 @@ def test_the_only_word_of_a_question_is_looked_for_everywhere() -> None:
     assert new_names("What does insulin do?") == ["insulin"]
     assert new_names("How old is she?") == []
     assert new_names("And why?") == []
+    # The "and" within a word joins nothing.
+    assert new_names("What does sand do?") == ["sand"]
 
 
 def test_a_year_and_a_word_for_a_document_are_looked_for_everywhere() -> None:

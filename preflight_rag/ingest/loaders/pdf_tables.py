@@ -68,6 +68,8 @@ _PRINTED_BY_PROGRAM = re.compile(
 
 _HEADING_NUMBER = re.compile(r"^\d{1,2}\. (?=\D)")
 """The number of a heading, "2. Findings", whose full stop would end a caption."""
+NO_ANSWER = re.compile(r"n/?a|none|nil|not applicable|[-–—.]{1,5}", re.IGNORECASE)
+"""What stands in a form where there is nothing to fill in."""
 _FIELD_OF_LETTER = re.compile(
     r"(?:bill|ship|sold|deliver)(?:ed)? to:|(?:invoice|order|delivery|due|your|our|customer|date|delivered|terms|to"
     r"|from|attn|address|kunde|rechnung|lieferung|datum|client|facture|commande)\b[^:]{0,30}: ",
@@ -456,6 +458,8 @@ def _read_header(
             break
         if any(_PRINTED_BY_PROGRAM.fullmatch(text) or _FIELD_OF_LETTER.match(text) for text in texts):
             break
+        if any(map(NO_ANSWER.fullmatch, texts)):
+            break
         is_far = distance > FARTHER * median(row_distances)
         if is_far and _are_distinct(parts[1:]) and not any(map(_is_period, texts)):
             break
@@ -505,6 +509,8 @@ def caption_above(lines: Sequence[Line], top: int) -> str:
         is_near = line.middle - lines[index + 1].middle <= NEAR * line.height
         is_in_sentence = text.endswith((".", ",", ";")) or text[:1].islower()
         if not is_alone or not is_near or is_in_sentence or is_addressee(text) or _FIELD_OF_LETTER.match(text):
+            break
+        if NO_ANSWER.fullmatch(text):
             break
         caption = f"{_HEADING_NUMBER.sub('', text)} {caption}".strip()
         if not text.startswith(("(", "$", "In ", "in ")):

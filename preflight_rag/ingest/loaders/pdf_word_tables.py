@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from preflight_rag.ingest.loaders.pdf_columns import GUTTER, PLACE, Box, rows_of_boxes, spans
 from preflight_rag.ingest.loaders.pdf_lines import LEAST_SPACE, SAME_PLACE, Line, Segment, Style, style_of
-from preflight_rag.ingest.loaders.pdf_tables import NEAR, caption_above, column_begins
+from preflight_rag.ingest.loaders.pdf_tables import NEAR, NO_ANSWER, caption_above, column_begins
 from preflight_rag.text.tables import is_figure, table_lines
 
 if TYPE_CHECKING:
@@ -233,7 +233,10 @@ def _tables_of_grid(page: PdfTextPage, grid: _Grid) -> list[tuple[bool, list[lis
         return []
     if _is_prose(grid) or not all(_is_column_aligned(grid, column) for column in range(width)):
         return []
-    are_names = len({*rows[0]}) == width and all(0 < len(name) <= LONGEST_NAME for name in rows[0])
+    # The first answer of a form, "N/A", names no column.
+    are_names = len({*rows[0]}) == width and all(
+        0 < len(name) <= LONGEST_NAME and not NO_ANSWER.fullmatch(name) for name in rows[0]
+    )
     if width < LEAST_COLUMNS and _is_drawn_by_columns(grid):
         return []
     if are_names and (has_styled_header or _has_words_above_figures(rows)):
