@@ -20,7 +20,11 @@ NOT_COMPARED = "not compared: the passages of its document that rank before it f
 
 
 async def relate_contexts(state: Related, runtime: Runtime[Context]) -> State:
-    """Compare pivots with the contexts without a relation until every pair has one; failed calls become gaps."""
+    """Have the reader say how each two contexts relate: as duplicates, by contradicting each other, and so on.
+
+    Each call compares one context, the pivot, with those to which it has no relation yet (COrg, Algorithm 1; the kinds
+    of relations are those of section 2.1). Failed calls become gaps.
+    """
     context, refs = runtime.context, state["passage_refs"]
     settings = await asyncio.to_thread(within_window, context.settings, context.reader)
     passage_tokens = {ref["rank"]: ref["tokens"] for ref in refs}

@@ -154,9 +154,9 @@ def _has_figure_in(column: str, line: TableLine) -> bool:
 
 
 def _newer_edition(question: str, rows: Sequence[TableLine], tables: Sequence[_MeasuredTable]) -> _MeasuredTable | None:
-    """Return the first measured table of a newer document with some of the same rows; None without one.
+    """Return the first table of a newer edition of the document that has a column to compare and some of the same rows.
 
-    None as well if the question names the edition of the rows.
+    Return None without one, or if the question names the edition of the rows.
     """
     source, labels = rows[0].source, _labels(rows)
     if names_version(question, source):

@@ -268,7 +268,8 @@ def _end_of_questions(text: str, spans: Sequence[Span]) -> int:
     """
     question_end = spans[0][1]
     for start, end in spans[1:]:
-        if _prefix_of_line(text, start) or not _QUESTION_MARK_AT_END.search(text[start:end]):
+        begins_line = _prefix_of_line(text, start) is not None
+        if begins_line or not _QUESTION_MARK_AT_END.search(text[start:end]):
             break
         question_end = end
     return question_end

@@ -98,7 +98,11 @@ def split_into_tables(lines: Sequence[str]) -> Iterator[list[int]]:
 
 
 def parse_marked_rows(lines: Sequence[str], line_numbers: Sequence[int]) -> list[MarkedRow]:
-    """Return the table rows at some indices of a text's lines, with their marked cells; other lines are left out."""
+    """Return the table rows at some line numbers of a text, each with its cells that have marks.
+
+    A mark is a code or a sign behind a text: "A", "395 a", "closed *", which a legend explains. Lines that are no table
+    rows are left out.
+    """
     rows = []
     for line_number in line_numbers:
         row = parse_row(lines[line_number])

@@ -81,7 +81,10 @@ def size_class(name: str) -> SizeClass | None:
 
 
 def asked_sizes(question: str) -> list[tuple[SizeClass, str]]:
-    """Return the sizes and classes of sizes with a unit that a question names, each with the words that state it."""
+    """Return the measures with a unit that a question names, each with the words that state it.
+
+    They are single ones, "12 kg", or classes of them, "over 50 kW".
+    """
     sizes = []
     for match in _SIZE_IN_QUESTION.finditer(question):
         size = _parse_size(match)

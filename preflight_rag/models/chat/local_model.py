@@ -455,7 +455,7 @@ def _devices() -> Sequence[Mapping[str, Any]]:
 
 
 def threads() -> int:
-    """Return the number of threads for a model: `OMP_NUM_THREADS`, else of the process's cores that are not busy.
+    """Return the number of threads for a model: `OMP_NUM_THREADS`, else the number of free cores.
 
     Every thread waits for the slowest one. Measured on two cores that had other work: 38 tokens a second with one
     thread, 2 with two.
