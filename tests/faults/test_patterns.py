@@ -23,7 +23,7 @@ EXAMPLES = {
     ),
     ("conversation/lookups.py", "f'{pattern}\\\\W*'"): r"(?:and )?(?:who (?:are|were) the authors?|by whom)\W*",
     ("corg/composition.py", "f\"(?<!\\\\w){re.escape(answer.strip(' .'))}(?!\\\\w)\""): r"(?<!\w)a\ b\ 12(?!\w)",
-    ("corg/composition.py", "f'[*_]{{0,2}}{own}[*_]{{0,2}}\\\\s*:\\\\s+'"): r"[*_]{0,2}Aa\ \(b\)[*_]{0,2}\s*:\s+",
+    ("corg/composition.py", "f'[*_]{{0,2}}{own_label}[*_]{{0,2}}\\\\s*:\\\\s+'"): r"[*_]{0,2}Aa\ \(b\)[*_]{0,2}\s*:\s+",
     ("corg/entities.py", "'(?<!\\\\w)' + '\\\\W{1,2}'.join(map(re.escape, name)) + '(?!\\\\w)'"): (
         r"(?<!\w)Aa\W{1,2}Bb(?!\w)"
     ),
