@@ -23,11 +23,12 @@ LONGEST = 100_000
 """Longest part of a returned document that is read, in characters, about 25 pages; a guess."""
 DEEPEST = 6
 """Depth to which nested lists and mappings of metadata are kept; deeper ones become text."""
-IDS = ("document_id", "doc_id")
-SOURCES = ("source", "url", "link", "uri", "file_path", "path", "filename", "file_name")
-TITLES = ("title", "headline", "name")
-DATES = ("date", "published", "publication_date", "published_date", "year", "created")
-PAGES = ("page_label", "page_number", "page")
+# Keys of metadata that other programs use, each group in the order of preference.
+ID_KEYS = ("document_id", "doc_id")
+SOURCE_KEYS = ("source", "url", "link", "uri", "file_path", "path", "filename", "file_name")
+TITLE_KEYS = ("title", "headline", "name")
+DATE_KEYS = ("date", "published", "publication_date", "published_date", "year", "created")
+PAGE_KEYS = ("page_label", "page_number", "page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,15 @@ def chunk_of(returned: langchain.Document) -> Chunk | None:
     text = unicode_text(returned.page_content)
     if not text.strip():
         return None
-    facts = {str(key): plain(value) for key, value in returned.metadata.items()}
-    source, title, date = (_first_text(facts, names) for names in (SOURCES, TITLES, DATES))
+    metadata = {str(key): plain(value) for key, value in returned.metadata.items()}
+    source, title, date = (_first_text(metadata, keys) for keys in (SOURCE_KEYS, TITLE_KEYS, DATE_KEYS))
     date = date if known_date(date) else ""
-    given = _first_text(facts, IDS)
-    name = given or " · ".join(filter(None, dict.fromkeys((source or title, title, date))))
+    own_id = _first_text(metadata, ID_KEYS)
+    name = own_id or " · ".join(filter(None, dict.fromkeys((source or title, title, date))))
     problem = ""
     if len(text) > LONGEST:
         problem = f"{name or 'a document'} has {len(text):,} characters; only the first {LONGEST:,} are read"
-    page = _whole_number(facts, PAGES)
+    page = _whole_number(metadata, PAGE_KEYS)
     return Chunk(
         Document(
             id=name or f"text {hashlib.sha256(text.encode()).hexdigest()[:16]}",
@@ -60,17 +61,17 @@ def chunk_of(returned: langchain.Document) -> Chunk | None:
             source=source or name,
             title=title,
             date=date or None,
-            authors=_authors(facts.get("authors") or facts.get("author")),
+            authors=_authors(metadata.get("authors") or metadata.get("author")),
             pages=() if page is None else ((page, 0),),
-            metadata=facts,
+            metadata=metadata,
         ),
-        start=max(0, _whole_number(facts, ("start_index",)) or 0),
+        start=max(0, _whole_number(metadata, ("start_index",)) or 0),
         problem=problem,
     )
 
 
 def plain(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON can express it: numpy's numbers as numbers, all else as text."""
+    """Return a value as JSON can express it: NumPy's numbers as numbers, collections as such, all else as text."""
     if isinstance(value, str):
         return unicode_text(value)
     if value is None or isinstance(value, bool | int):
@@ -86,16 +87,19 @@ def plain(value: Any, depth: int = 0) -> Any:
     return unicode_text(value.isoformat() if hasattr(value, "isoformat") else str(value))
 
 
-def _first_text(facts: Mapping[str, object], names: tuple[str, ...]) -> str:
-    """Return the first text under one of the names, or ""."""
-    values = (facts.get(name) for name in names)
-    return next((text for value in values if isinstance(value, str | int) and (text := str(value).strip())), "")
+def _first_text(metadata: Mapping[str, object], names: tuple[str, ...]) -> str:
+    """Return the first text or whole number under one of the names, as text; "" if there is none."""
+    for name in names:
+        value = metadata.get(name)
+        if isinstance(value, str | int) and (text := str(value).strip()):
+            return text
+    return ""
 
 
-def _whole_number(facts: Mapping[str, object], names: tuple[str, ...]) -> int | None:
+def _whole_number(metadata: Mapping[str, object], names: tuple[str, ...]) -> int | None:
     """Return the first whole number under one of the names, or None."""
     for name in names:
-        value = facts.get(name)
+        value = metadata.get(name)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, int) and not isinstance(value, bool):
@@ -106,6 +110,6 @@ def _whole_number(facts: Mapping[str, object], names: tuple[str, ...]) -> int | 
 
 
 def _authors(value: object) -> tuple[str, ...]:
-    """Return authors from a list or a text such as "A. Smith; B. Jones"."""
+    """Return authors given as a list, or as one text such as "A. Smith; B. Jones", which is returned as it is."""
     names = value if isinstance(value, list) else [value]
     return tuple(name if isinstance(name, str) else json.dumps(name) for name in names if name)

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from preflight_rag.ingest.splitting.passage_splitter import PassageSplitter
     from preflight_rag.library.search.filters import Filter
 
-RECORD = "borrowed"
+SOURCE_SETTING = "borrowed"
 """Setting of a folder's database that names the source of its documents; the value is kept for older folders."""
-FETCH = 32
+FETCHED_DOCUMENTS = 32
 """Number of documents to request from a vector store; a guess, twice what a turn reads."""
-GROUP = 32
+EMBEDDED_AT_ONCE = 32
 """Passages that are embedded at once, between two checks of the deadline; a guess."""
 
 ScoredDocument: TypeAlias = tuple[LangChainDocument, float | None]
@@ -94,7 +94,7 @@ class ExternalLibrary(FolderCollection):
         *,
         folder: str | Path | None = None,
         embedder: str | Embeddings | None = None,
-        fetch: int = FETCH,
+        fetch: int = FETCHED_DOCUMENTS,
     ) -> ExternalLibrary:
         """Return a library around a retriever or a vector store.
 
@@ -112,13 +112,13 @@ class ExternalLibrary(FolderCollection):
         temporary = None if folder is not None else tempfile.mkdtemp(prefix="preflight-")
         store = Store(Path(temporary or folder or "").expanduser(), create=True)
         try:
-            if store.meta(RECORD) is None and store.count_passages():
+            if store.meta(SOURCE_SETTING) is None and store.count_passages():
                 raise UsageError(
                     f"{store.path.parent} is a library with documents of its own",
                     help="Give another folder, or none, for what the retriever returns.",
                 )
             recorded = RecordedEmbedder(store, embedder)
-            store.set_meta(RECORD, retriever.name)
+            store.set_meta(SOURCE_SETTING, retriever.name)
             library = cls(store, recorded, retriever)
         except BaseException:
             store.close()
@@ -166,92 +166,92 @@ class ExternalLibrary(FolderCollection):
         returned = self._store_all(self.retriever.ask(query.text))
         if where is not None:
             ids = [passage.id for passage in chain.from_iterable(returned.passages)]
-            fitting = set(self.fitting(ids, where)) if ids else set()
-            fitting_groups = []
-            for group in returned.passages:
-                fitting_groups.append([each for each in group if each.id in fitting])
-            returned.passages = fitting_groups
-        found = self._ranked(query, returned)
-        cut = replace(found, dense=found.dense[:k], lexical=found.lexical[:k], fused=found.fused[:k])
-        return cut if where is None else replace(cut, note=self._note(where, returned))
+            passing_ids = set(self.fitting(ids, where)) if ids else set()
+            returned.passages = _select_in_groups(returned.passages, passing_ids)
+        full = self._rank(query, returned)
+        rankings = replace(full, dense=full.dense[:k], lexical=full.lexical[:k], fused=full.fused[:k])
+        return rankings if where is None else replace(rankings, note=self._filter_note(where, returned))
 
-    def _note(self, where: Filter, returned: _Returned) -> str:
+    def _filter_note(self, where: Filter, returned: _Returned) -> str:
         """Return a note on how many of the returned passages fit the filter."""
         count = sum(map(len, returned.passages))
         return f"{count} of the passages that {self.name} returned fit the filter: {where}"
 
-    def _ranked(self, query: SearchQuery, returned: _Returned) -> Rankings:
-        """Return both rankings of the returned documents, and their fusion."""
+    def _rank(self, query: SearchQuery, returned: _Returned) -> Rankings:
+        """Return the source's ranking of the returned passages, that by BM25 among them, and their fusion."""
         depth = query.depth
         passages = {passage.id: passage for passage in chain.from_iterable(returned.passages)}
-        near = {}
+        cosine_by_id = {}
         if passages:
             vectors = dict(zip(passages, self.vectors(list(passages)), strict=True))
-            near = cosines(self.embedder.encode_query(query.text), vectors)
-        groups = [sorted(group, key=lambda each: -near[each.id]) for group in returned.passages]
+            cosine_by_id = cosines(self.embedder.encode_query(query.text), vectors)
+        # In each document the nearest passage first.
+        groups = [sorted(group, key=lambda passage: -cosine_by_id[passage.id]) for group in returned.passages]
         scores: dict[str, float | None] = {}
         for group, score in zip(groups, returned.scores, strict=True):
-            scores |= {passage.id: score for passage in group if passage.id not in scores}
-        names = []
-        for turn in zip_longest(*groups):
-            names += [passage.id for passage in turn if passage is not None]
-        order = list(dict.fromkeys(names))
+            for passage in group:
+                scores.setdefault(passage.id, score)
+        # The first passages of all documents, then the second ones, and so on.
+        ids = []
+        for passages_of_rank in zip_longest(*groups):
+            ids += [passage.id for passage in passages_of_rank if passage is not None]
+        order = list(dict.fromkeys(ids))
         texts = [f"{passage.title} {passage.text}" for passage in passages.values()]
-        scored = zip(passages, pool_bm25(words(query.text), texts, positive_idf=True), strict=True)
-        bm25 = {name: score for name, score in scored if score is not None}
-        lexical = sorted(bm25, key=lambda name: (-bm25[name], order.index(name)))
+        pool_scores = pool_bm25(words(query.text), texts, positive_idf=True)
+        bm25 = {id: score for id, score in zip(passages, pool_scores, strict=True) if score is not None}
+        lexical = sorted(bm25, key=lambda id: (-bm25[id], order.index(id)))
         fused = reciprocal_rank_fusion([order[:depth], lexical[:depth]], k=query.rrf_k)
 
-        def ranking(scored: Iterable[tuple[str, float]]) -> Ranking:
+        def as_ranking(scored: Iterable[tuple[str, float]]) -> Ranking:
+            """Return `(passage id, score)`, best first, as a ranking."""
             return tuple(
-                Hit(passage_id=name, document_id=passages[name].document_id, rank=rank, score=score)
-                for rank, (name, score) in enumerate(scored, 1)
+                Hit(passage_id=id, document_id=passages[id].document_id, rank=rank, score=score)
+                for rank, (id, score) in enumerate(scored, 1)
             )
 
-        dense = ((name, 1 / rank if (own := scores[name]) is None else own) for rank, name in enumerate(order, 1))
+        dense = []
+        for rank, id in enumerate(order, 1):
+            score = scores[id]
+            dense.append((id, 1 / rank if score is None else score))
         return Rankings(
-            dense=ranking(dense)[:depth],
-            lexical=ranking((name, bm25[name]) for name in lexical)[:depth],
-            fused=ranking(fused),
-            dense_scores={name: near[name] for name, _ in fused},
+            dense=as_ranking(dense)[:depth],
+            lexical=as_ranking((id, bm25[id]) for id in lexical)[:depth],
+            fused=as_ranking(fused),
+            dense_scores={id: cosine_by_id[id] for id, _ in fused},
             problems=tuple(returned.problems),
         )
 
-    def _store_all(self, found: Sequence[ScoredDocument]) -> _Returned:
+    def _store_all(self, documents: Sequence[ScoredDocument]) -> _Returned:
         """Split and store the returned documents; those that cannot be stored are reported as problems."""
         returned = _Returned()
         chunks: list[Chunk] = []
-        for document, score in found:
+        for document, score in documents:
             if (chunk := chunk_of(document)) is not None:
                 chunks.append(chunk)
                 returned.scores.append(score)
                 returned.problems += [chunk.problem] if chunk.problem else []
-        if len(chunks) < len(found):
-            returned.problems.append(f"{self.name} returned {len(found) - len(chunks)} documents without text")
-        groups = [self._passages_of(chunk) for chunk in chunks]
-        flat = {passage.id: passage for passage in chain.from_iterable(groups)}
-        stored = set(self._store.passages(list(flat)))
-        if missing := {name: passage for name, passage in flat.items() if name not in stored}:
+        if len(chunks) < len(documents):
+            returned.problems.append(f"{self.name} returned {len(documents) - len(chunks)} documents without text")
+        groups = [self._split_chunk(chunk) for chunk in chunks]
+        passages = {passage.id: passage for passage in chain.from_iterable(groups)}
+        stored_ids = set(self._store.passages(list(passages)))
+        if missing := {id: passage for id, passage in passages.items() if id not in stored_ids}:
             try:
                 with self._writer.writing():
-                    stored |= self._write(chunks, missing)
+                    stored_ids |= self._embed_and_write(chunks, missing)
             except LibraryError as error:
                 returned.problems.append(f"What {self.name} returned could not be stored: {error}")
-        if lost := len(flat.keys() - stored):
+        if unread_count := len(passages.keys() - stored_ids):
             returned.problems.append(
-                f"{lost} of {len(flat)} returned passages were left out: there was no time to read them"
+                f"{unread_count} of {len(passages)} returned passages were left out: there was no time to read them"
             )
-        kept = {}
-        for passage in self.passages([name for name in flat if name in stored]):
-            kept[passage.id] = passage
-        kept_groups = []
+        stored = {passage.id: passage for passage in self.passages([id for id in passages if id in stored_ids])}
         for group in groups:
-            kept_groups.append([kept[each.id] for each in group if each.id in kept])
-        returned.passages = kept_groups
+            returned.passages.append([stored[passage.id] for passage in group if passage.id in stored])
         return returned
 
-    def _passages_of(self, chunk: Chunk) -> list[Passage]:
-        """Return a returned document's passages, with their offsets in the whole document."""
+    def _split_chunk(self, chunk: Chunk) -> list[Passage]:
+        """Return the passages of a returned chunk, with their offsets in the whole document."""
         bare = chunk.document.model_copy(update={"metadata": {}})
         return [
             passage.model_copy(
@@ -270,38 +270,44 @@ class ExternalLibrary(FolderCollection):
         """Return the splitter of returned documents."""
         return open_splitter(DEFAULT_SPLITTER, self.embedder)
 
-    def _write(self, chunks: Sequence[Chunk], missing: dict[str, Passage]) -> set[str]:
+    def _embed_and_write(self, chunks: Sequence[Chunk], missing: dict[str, Passage]) -> set[str]:
         """Embed new passages until the deadline, add them to their documents, and return the ids of the stored ones."""
         if self._store.meta("splitter") is None:
             self._store.set_meta("splitter", self._splitter.settings())
-        end, names, written = time.monotonic() + DEADLINE, list(missing), set[str]()
+        end_time, passages, written_ids = time.monotonic() + DEADLINE, list(missing.values()), set[str]()
         rows: dict[str, list[tuple[Passage, str, bytes]]] = {}
-        for at in range(0, len(names), GROUP):
-            if time.monotonic() > end:
+        for start in range(0, len(passages), EMBEDDED_AT_ONCE):
+            if time.monotonic() > end_time:
                 break
-            group = [missing[name] for name in names[at : at + GROUP]]
+            group = passages[start : start + EMBEDDED_AT_ONCE]
             vectors = self.embedder.encode_passages([(passage.title, passage.text) for passage in group])
             for passage, vector in zip(group, vectors, strict=True):
                 row = (passage, vector_key(passage), vector.astype("<f4").tobytes())
                 rows.setdefault(passage.document_id, []).append(row)
-                written.add(passage.id)
+                written_ids.add(passage.id)
         # Backwards, so that the first of several chunks of a document names it.
         documents = {chunk.document.id: chunk.document for chunk in reversed(chunks)}
-        for name, new in rows.items():
-            self._add_to(documents[name], new)
-        return written
+        for document_id, new_rows in rows.items():
+            self._add_passages(documents[document_id], new_rows)
+        return written_ids
 
-    def _add_to(self, document: Document, new: list[tuple[Passage, str, bytes]]) -> None:
-        """Add passages to a document that is stored already, and keep its older ones."""
+    def _add_passages(self, document: Document, new_rows: list[tuple[Passage, str, bytes]]) -> None:
+        """Add passages to a document, each with its key and vector; passages that are stored already stay."""
         old = read_passages(self._store, [document.id])
         vectors = self._store.vectors([passage.id for passage in old])
-        before = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]
+        old_rows = [(passage, vector_key(passage), vectors[passage.id].tobytes()) for passage in old]
         # `write_document` replaces a document's passages, so the older ones are written once more.
-        both = sorted([*before, *new], key=lambda row: (row[0].start, row[0].id))
-        digest = vector_key(Passage(id="", document_id=document.id, text="\0".join(row[0].id for row in both)))
+        rows = sorted([*old_rows, *new_rows], key=lambda row: (row[0].start, row[0].id))
+        ids = "\0".join(passage.id for passage, _, _ in rows)
+        content_hash = vector_key(Passage(id="", document_id=document.id, text=ids))
         # Chunks of one document may differ in their metadata, which is therefore stored with the passages.
         bare = document.model_copy(update={"metadata": {}})
-        self._store.write_document(bare, origin="", content_hash=digest, passages=both)
+        self._store.write_document(bare, origin="", content_hash=content_hash, passages=rows)
+
+
+def _select_in_groups(groups: Sequence[Sequence[Passage]], ids: Set[str]) -> list[list[Passage]]:
+    """Return the groups with only the passages that have one of the ids; a group may become empty."""
+    return [[passage for passage in group if passage.id in ids] for group in groups]
 
 
 class RetrieverAdapter:
@@ -337,7 +343,7 @@ class RetrieverAdapter:
             RetrieverError: The source failed, or returned something other than documents.
         """
         try:
-            documents = list(self._found(query))
+            documents = list(self._query_source(query))
         except PreflightError:
             raise
         except Exception as error:
@@ -346,10 +352,10 @@ class RetrieverAdapter:
                 f"the retriever {self.name} failed: {type(error).__name__}{f': {reason}' if reason else ''}",
                 help=others_help(error, "the retriever"),
             ) from error
-        for item in documents:
-            if not isinstance(item[0], LangChainDocument):
+        for document, _ in documents:
+            if not isinstance(document, LangChainDocument):
                 raise RetrieverError(
-                    f"the retriever {self.name} returned {type(item[0]).__name__}, not documents",
+                    f"the retriever {self.name} returned {type(document).__name__}, not documents",
                     help="It has to give LangChain documents.",
                 )
         return documents
@@ -358,13 +364,11 @@ class RetrieverAdapter:
         """Stop the event loop, if one was started."""
         self._loop.close()
 
-    def _found(self, query: str) -> Iterable[ScoredDocument]:
-        """Return the documents that the retriever gives for a query.
-
-        A Runnable that is not a retriever may contain a part that is only asynchronous.
-        """
+    def _query_source(self, query: str) -> Iterable[ScoredDocument]:
+        """Return the documents that the source gives for a query, called asynchronously if it has to be."""
+        # Another `Runnable` may contain a part that is only asynchronous.
         if isinstance(self._source, VectorStore | BaseRetriever):
-            # A retriever that is only asynchronous raises it, and is then called on the loop.
+            # A retriever that is only asynchronous raises this error, and is then called on the event loop.
             with suppress(NotImplementedError):
                 return self._documents(query)
         return self._loop.call(self._documents_async(query))
@@ -372,27 +376,27 @@ class RetrieverAdapter:
     def _documents(self, query: str) -> Iterable[ScoredDocument]:
         """Return the source's documents for a query, with scores if it gives any."""
         if not isinstance(self._source, VectorStore):
-            return _unscored(self._source.invoke(query))
+            return _without_scores(self._source.invoke(query))
         try:
-            return _scored(self._source.similarity_search_with_score(query, k=self._fetch))
+            return _with_scores(self._source.similarity_search_with_score(query, k=self._fetch))
         except NotImplementedError:
-            return _unscored(self._source.similarity_search(query, k=self._fetch))
+            return _without_scores(self._source.similarity_search(query, k=self._fetch))
 
     async def _documents_async(self, query: str) -> Iterable[ScoredDocument]:
         """Return what `_documents` returns, without blocking the event loop."""
         if not isinstance(self._source, VectorStore):
-            return _unscored(await self._source.ainvoke(query))
+            return _without_scores(await self._source.ainvoke(query))
         try:
-            return _scored(await self._source.asimilarity_search_with_score(query, k=self._fetch))
+            return _with_scores(await self._source.asimilarity_search_with_score(query, k=self._fetch))
         except NotImplementedError:
-            return _unscored(await self._source.asimilarity_search(query, k=self._fetch))
+            return _without_scores(await self._source.asimilarity_search(query, k=self._fetch))
 
 
-def _unscored(documents: Iterable[LangChainDocument] | None) -> list[ScoredDocument]:
+def _without_scores(documents: Iterable[LangChainDocument] | None) -> list[ScoredDocument]:
     """Return documents with None for their scores."""
     return [(document, None) for document in documents or ()]
 
 
-def _scored(pairs: Sequence[tuple[LangChainDocument, float]]) -> list[ScoredDocument]:
+def _with_scores(pairs: Sequence[tuple[LangChainDocument, float]]) -> list[ScoredDocument]:
     """Return documents with their scores; a score that is no finite number becomes None."""
     return [(document, float(score) if math.isfinite(score) else None) for document, score in pairs]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from preflight_rag.databases.postgres import Connection
     from preflight_rag.library.postgres.store import PostgresStore
 
-MOST_READ = 20_000
+MOST_PHRASE_TEXTS = 20_000
 """Most passages with all words of a phrase in which the phrase itself is looked for: reading more takes two seconds or
 longer."""
 
@@ -37,15 +37,16 @@ def matching_passages(store: PostgresStore, expression: Expression) -> ScoredRan
     """
 
     def read(connection: Connection) -> ScoredRanking:
+        """Evaluate the expression within one transaction."""
         with connection.transaction():
             # The numbers of passages, the lists and the texts have to be of one state of the library.
             connection.execute("set transaction isolation level repeatable read, read only")
-            return _Matching(store, connection, expression).best()
+            return _Evaluation(store, connection, expression).best()
 
     return store.connections.read(read)
 
 
-class _Matching:
+class _Evaluation:
     """The evaluation of one expression over one state of the library."""
 
     def __init__(self, store: PostgresStore, connection: Connection, expression: Expression) -> None:
@@ -58,127 +59,143 @@ class _Matching:
             raise no_passages(store)
         self._dead = np.array(dead, dtype=np.int64)
         self._passages, self._average = passages - len(dead), length / max(passages, 1)
-        terms = sorted({term for _, term in chain.from_iterable(map(self._places, _leaves(expression)))})
-        stored: dict[str, list[bytes]] = {}
-        for term, each in connection.execute(LISTS, [terms], binary=True).fetchall():
-            stored.setdefault(term, []).append(each)
-        self._records = {term: living_records(stored.get(term, ()), self._dead) for term in terms}
+        words: set[str] = set()
+        for search_term in _search_terms(expression):
+            words.update(word for _, word in self._positioned_words(search_term))
+        lists: dict[str, list[bytes]] = {}
+        for word, posting_list in connection.execute(LISTS, [sorted(words)], binary=True).fetchall():
+            lists.setdefault(word, []).append(posting_list)
+        self._records = {word: living_records(lists.get(word, ()), self._dead) for word in words}
 
     def best(self) -> ScoredRanking:
         """Return the passages that fit the expression, best first, with their scores."""
-        found = self._of(self._expression)
-        return ScoredRanking.of([]) if found is None else ScoredRanking.sorted(found.rows, found.scores)
+        result = self._evaluate(self._expression)
+        return ScoredRanking.of([]) if result is None else ScoredRanking.sorted(result.rows, result.scores)
 
-    def _of(self, expression: Expression) -> _Fitting | None:
+    def _evaluate(self, expression: Expression) -> _ScoredRows | None:
         """Return the passages that match; None if the expression has nothing to look up, such as only stop words."""
         if isinstance(expression, SearchTerm):
-            return self._term(expression)
-        parts = [self._of(part) for part in expression.parts]
+            return self._evaluate_term(expression)
+        first, *others = [self._evaluate(part) for part in expression.parts]
         if expression.operator == "NOT":
-            first, others = parts[0], [part for part in parts[1:] if part is not None]
-            return first.without(others) if first is not None else None
-        known = [part for part in parts if part is not None]
-        if not known:
+            excluded = [part for part in others if part is not None]
+            return first.without(excluded) if first is not None else None
+        parts = [part for part in (first, *others) if part is not None]
+        if not parts:
             return None
-        return _any(known) if expression.operator == "OR" else _all(known)
+        return _unite(parts) if expression.operator == "OR" else _intersect(parts)
 
-    def _term(self, term: SearchTerm) -> _Fitting | None:
-        """Return the passages with all words of a term, of a phrase in order; None if it has no words."""
-        places = self._places(term)
-        if not places:
+    def _evaluate_term(self, term: SearchTerm) -> _ScoredRows | None:
+        """Return the passages with all words of a term; None if it has no words to look up.
+
+        The words of a phrase must be adjacent, unless more than `MOST_PHRASE_TEXTS` passages have all of them.
+        """
+        words = self._positioned_words(term)
+        if not words:
             return None
-        words = [self._word(word) for _, word in places]
-        together = _all(words)
-        if len(places) < 2 or not term.phrase or len(together.rows) > MOST_READ:
-            return together
-        return self._phrase(places, together.rows)
+        having_all = _intersect([self._passages_with_word(word) for _, word in words])
+        if len(words) < 2 or not term.phrase or len(having_all.rows) > MOST_PHRASE_TEXTS:
+            return having_all
+        return self._passages_with_phrase(words, having_all.rows)
 
-    def _places(self, term: SearchTerm) -> list[tuple[int, str]]:
-        """Return position and word of each word of a term."""
+    def _positioned_words(self, term: SearchTerm) -> list[tuple[int, str]]:
+        """Return `(position, word)` of the analysed words of a term, at most `MAX_TERMS`."""
         return term_positions(self._analyse, term.text)[:MAX_TERMS]
 
-    def _word(self, word: str) -> _Fitting:
+    def _passages_with_word(self, word: str) -> _ScoredRows:
         """Return the passages with a word and their BM25 scores, by row."""
         records = self._records[word]
         weight = inverse_frequency(self._passages, len(records))
         scores = bm25(weight, records["count"], records["length"], self._average)
         order = records["row"].argsort()
-        return _Fitting(records["row"][order].astype("int64"), scores[order].astype("float64"))
+        return _ScoredRows(records["row"][order].astype("int64"), scores[order].astype("float64"))
 
-    def _phrase(self, places: Sequence[tuple[int, str]], rows: np.ndarray) -> _Fitting:
-        """Return the passages that contain the phrase, scored by how often."""
+    def _passages_with_phrase(self, phrase: Sequence[tuple[int, str]], rows: np.ndarray) -> _ScoredRows:
+        """Return the passages that contain a phrase, scored by how often.
+
+        Args:
+            phrase: Position and word of each of its words.
+            rows: The passages that have all of these words.
+        """
         import numpy as np
 
-        counts: dict[int, int] = {}
-        for texts in passage_texts(self._connection, "p.row = any(%(rows)s)", {"rows": rows.tolist()}):
-            for row, _, title, text in texts:
-                if count := _times(places, term_positions(self._analyse, whole_text(title, text))):
-                    counts[row] = count
-        having = np.array(sorted(counts), dtype=np.int64)
-        # The lists of several pieces follow each other, and are merged in any order.
-        records = np.sort(self._records[places[0][1]], order="row")
-        codes = records["length"][np.searchsorted(records["row"], having)]
-        weight = sum(inverse_frequency(self._passages, len(self._records[word])) for _, word in places)
-        times = np.array([counts[row] for row in having.tolist()], dtype=np.float32)
-        return _Fitting(having, bm25(weight, times, codes, self._average).astype(np.float64))
+        count_by_row: dict[int, int] = {}
+        for batch in passage_texts(self._connection, "p.row = any(%(rows)s)", {"rows": rows.tolist()}):
+            for row, _, title, text in batch:
+                if count := _count_phrase(phrase, term_positions(self._analyse, whole_text(title, text))):
+                    count_by_row[row] = count
+        matching_rows = np.array(sorted(count_by_row), dtype=np.int64)
+        # A word's list also holds the lengths of the passages. It is sorted, as it was joined from several pieces.
+        _, first_word = phrase[0]
+        records = np.sort(self._records[first_word], order="row")
+        length_codes = records["length"][np.searchsorted(records["row"], matching_rows)]
+        weight = sum(inverse_frequency(self._passages, len(self._records[word])) for _, word in phrase)
+        counts = np.array([count_by_row[row] for row in matching_rows.tolist()], dtype=np.float32)
+        return _ScoredRows(matching_rows, bm25(weight, counts, length_codes, self._average).astype(np.float64))
 
 
 @dataclass(frozen=True)
-class _Fitting:
+class _ScoredRows:
     """Passages that match a part of an expression.
 
     Attributes:
         rows: Their rows, ascending, each once (n,).
-        scores: What the part adds to the score of each (n,) float64.
+        scores: The part's share of each one's BM25 score (n,) float64.
     """
 
     rows: np.ndarray
     scores: np.ndarray
 
-    def without(self, others: Sequence[_Fitting]) -> _Fitting:
+    def without(self, others: Sequence[_ScoredRows]) -> _ScoredRows:
         """Return these passages without those in any of the others."""
         import numpy as np
 
-        kept = np.ones(len(self.rows), dtype=bool)
+        is_kept = np.ones(len(self.rows), dtype=bool)
         for other in others:
-            kept &= ~np.isin(self.rows, other.rows, assume_unique=True)
-        return _Fitting(self.rows[kept], self.scores[kept])
+            is_kept &= ~np.isin(self.rows, other.rows, assume_unique=True)
+        return _ScoredRows(self.rows[is_kept], self.scores[is_kept])
 
 
-def _all(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return the passages that match every part, with summed scores."""
+def _intersect(parts: Sequence[_ScoredRows]) -> _ScoredRows:
+    """Return the passages that match every part, with the sums of their scores."""
     import numpy as np
 
     rows = parts[0].rows
     for part in parts[1:]:
         rows = np.intersect1d(rows, part.rows, assume_unique=True)
     scores = [part.scores[np.searchsorted(part.rows, rows)] for part in parts]
-    return _Fitting(rows, np.sum(scores, axis=0))
+    return _ScoredRows(rows, np.sum(scores, axis=0))
 
 
-def _any(parts: Sequence[_Fitting]) -> _Fitting:
-    """Return the passages that match at least one part, with summed scores."""
+def _unite(parts: Sequence[_ScoredRows]) -> _ScoredRows:
+    """Return the passages that match at least one part, with the sums of their scores."""
     import numpy as np
 
-    rows, places = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
-    return _Fitting(rows, np.bincount(places, np.concatenate([part.scores for part in parts]), len(rows)))
+    # `indices`: for each entry of the concatenated parts, the index of its row in `rows`.
+    rows, indices = np.unique(np.concatenate([part.rows for part in parts]), return_inverse=True)
+    scores = np.concatenate([part.scores for part in parts])
+    return _ScoredRows(rows, np.bincount(indices, scores, len(rows)))
 
 
-def _leaves(expression: Expression) -> list[SearchTerm]:
+def _search_terms(expression: Expression) -> list[SearchTerm]:
     """Return the terms at the leaves of an expression's tree."""
     if isinstance(expression, SearchTerm):
         return [expression]
-    return list(chain.from_iterable(map(_leaves, expression.parts)))
+    return list(chain.from_iterable(map(_search_terms, expression.parts)))
 
 
-def _times(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:
-    """Return how often a text contains a phrase: its words in order, with its gaps."""
-    places: dict[str, set[int]] = {}
-    for place, word in text:
-        places.setdefault(word, set()).add(place)
-    (first, word), *others = phrase
-    times = 0
-    for start in places.get(word, set()):
-        shift = start - first
-        times += all(place + shift in places.get(other, ()) for place, other in others)
-    return times
+def _count_phrase(phrase: Sequence[tuple[int, str]], text: Sequence[tuple[int, str]]) -> int:
+    """Return how often a text contains a phrase: its words in order, with its gaps.
+
+    Both are given as position and word of each of their words.
+    """
+    positions: dict[str, set[int]] = {}
+    for position, word in text:
+        positions.setdefault(word, set()).add(position)
+    (first_position, first_word), *others = phrase
+    count = 0
+    for start in positions.get(first_word, set()):
+        shift = start - first_position
+        if all(position + shift in positions.get(word, ()) for position, word in others):
+            count += 1
+    return count

@@ -13,9 +13,9 @@ FLAT_LIMIT = 4_000
 """With more passages than this, the vectors get an index: see docs/scaling.md for when it is faster."""
 MOST_INDEXED_NUMBERS = 4_000
 """Longest half-precision vectors that pgvector can index."""
-NEIGHBOURS, BUILT_WITH = 16, 128
+LINKS, BUILD_CANDIDATES = 16, 128
 """Build parameters of the index (`m`, `ef_construction`): see docs/scaling.md for its recall."""
-BYTES_OF_INDEX = 1.4
+MEMORY_FACTOR = 1.4
 """Bytes of memory that building takes for each byte of the indexed vectors; measured, roughly."""
 
 
@@ -25,33 +25,33 @@ def index_vectors(connection: Connection, dimension: int, *, again: bool = False
     Args:
         connection: A connection outside of a transaction.
         dimension: Length of a vector; 0 if no vector was ever stored.
-        again: Create it anew in any case.
+        again: Whether an existing index is replaced by a new one.
     """
-    valid = connection.execute(
+    row = connection.execute(
         "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)", [DENSE_INDEX]
     ).fetchone()
-    # An index that was being created when its process was killed stays behind, invalid.
-    if valid is not None and (again or not valid[0]):
+    if row is not None:
+        (is_valid,) = row
+        # An index that was being created when its process was killed stays behind, invalid.
+        if is_valid and not again:
+            return False
         connection.execute(f"drop index {DENSE_INDEX}")
-        valid = None
-    if valid is not None:
-        return False
     ((count,),) = connection.execute(f"select count(*) from library_vectors where {sees()}").fetchall()
     if count <= FLAT_LIMIT or not 0 < dimension <= MOST_INDEXED_NUMBERS:
         return False
-    _make(connection, int(count), dimension)
+    _build_index(connection, int(count), dimension)
     return True
 
 
-def _make(connection: Connection, count: int, dimension: int) -> None:
-    """Build the HNSW index over the vectors, with memory by their number."""
+def _build_index(connection: Connection, count: int, dimension: int) -> None:
+    """Build the HNSW index over `count` vectors; the memory for it is set by their number."""
     # HNSW is built far faster as long as it fits into this memory.
-    megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * BYTES_OF_INDEX / 1e6)))
+    megabytes = int(min(8_000, max(64, count * (2 * dimension + 300) * MEMORY_FACTOR / 1e6)))
     connection.execute(f"set maintenance_work_mem = '{megabytes}MB'")
     # Concurrently: searches and writers go on meanwhile.
     statement = f"""create index concurrently {DENSE_INDEX} on library_vectors
         using hnsw ((vector::halfvec({dimension})) halfvec_ip_ops)
-        with (m = {NEIGHBOURS}, ef_construction = {BUILT_WITH})"""
+        with (m = {LINKS}, ef_construction = {BUILD_CANDIDATES})"""
     try:
         connection.execute(statement)
     except (psycopg.errors.DiskFull, psycopg.errors.OutOfMemory):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from itertools import chain
 from typing import Any
 
 from preflight_rag.databases.postgres import storable_text
@@ -35,7 +34,15 @@ _DATES = f"""
         select e.value #>> '{{}}' from json_each(d.metadata) e where lower(e.key) = 'year' limit 1
     )), count(*) from library_documents d where {sees("d")} group by 1
 """
-_KINDS = {bool: "", str: "text", int: "integer", float: "real", list: "array", dict: "object", type(None): "null"}
+_JSON_TYPE_NAMES = {
+    bool: "",
+    str: "text",
+    int: "integer",
+    float: "real",
+    list: "array",
+    dict: "object",
+    type(None): "null",
+}
 
 
 class PostgresValues:
@@ -54,31 +61,34 @@ class PostgresValues:
 
     def rows_by_column(self, name: str, fits: Fits) -> set[int]:
         """Return the rows whose value in a column passes the test `fits`."""
-        select = self._store.read_rows
-        if name == "id":
-            own = _fitting(select(_OF_PASSAGES.format(value="id")), fits, "text")
-            return own | self._passages(_fitting(select(_OF_DOCUMENTS.format(value="d.id", also="")), fits, "text"))
         if name == "page":
-            return _fitting(select(_OF_PASSAGES.format(value="page")), fits, "integer")
+            return _numbers_passing(self._store.read_rows(_OF_PASSAGES.format(value="page")), fits, "integer")
+        # Everywhere else the value is one of the document: its expression, a further condition, and its JSON type.
+        value, condition, kind = f"d.{name}", "", "text"
         if name == "authors":
-            found = select(_OF_DOCUMENTS.format(value="d.authors::text", also=""))
-            return self._passages(_fitting(found, fits, "array"))
-        if name == "folder":
-            found = select(_OF_DOCUMENTS.format(value="d.origin", also="and d.origin <> ''"))
-            return self._passages(_fitting(found, fits, "text"))
-        found = select(_OF_DOCUMENTS.format(value=f"d.{name}", also=""))
-        return self._passages(_fitting(found, fits, "text"))
+            value, kind = "d.authors::text", "array"
+        elif name == "folder":
+            value, condition = "d.origin", "and d.origin <> ''"
+        by_value = self._store.read_rows(_OF_DOCUMENTS.format(value=value, also=condition))
+        rows = self._rows_of_documents(_numbers_passing(by_value, fits, kind))
+        if name == "id":
+            rows |= _numbers_passing(self._store.read_rows(_OF_PASSAGES.format(value="id")), fits, "text")
+        return rows
 
     def rows_by_key(self, key: str, fits: Fits) -> set[int]:
         """Return the rows whose value under a metadata key passes the test."""
-        values, select = [storable_text(key)], self._store.read_rows
-        own = _fitting_json(select(_KEY_OF_PASSAGES.format(), values), fits)
-        return own | self._passages(_fitting_json(select(_KEY_OF_DOCUMENTS.format(also=""), values), fits))
+        parameters = [storable_text(key)]
+        of_passages = self._store.read_rows(_KEY_OF_PASSAGES.format(), parameters)
+        of_documents = self._store.read_rows(_KEY_OF_DOCUMENTS.format(also=""), parameters)
+        rows = self._rows_of_documents(_numbers_passing_json(of_documents, fits))
+        return rows | _numbers_passing_json(of_passages, fits)
 
     def rows_by_undated_key(self, key: str, fits: Fits) -> set[int]:
         """Return the rows of documents without a date whose value under a metadata key passes the test."""
-        found = self._store.read_rows(_KEY_OF_DOCUMENTS.format(also="and d.date is null"), [storable_text(key)])
-        return self._passages(_fitting_json(found, fits))
+        statement = _KEY_OF_DOCUMENTS.format(also="and d.date is null")
+        return self._rows_of_documents(
+            _numbers_passing_json(self._store.read_rows(statement, [storable_text(key)]), fits)
+        )
 
     def keys(self) -> set[str]:
         """Return all keys of metadata."""
@@ -88,30 +98,42 @@ class PostgresValues:
         """Return the dates of documents, and how many have each."""
         return [(date, count) for date, count in self._store.read_rows(_DATES)]
 
-    def _passages(self, documents: Iterable[int]) -> set[int]:
-        """Return the rows of documents' passages."""
-        statement = f"select row from library_passages where document = any(%s) and {sees()}"
+    def _rows_of_documents(self, documents: Iterable[int]) -> set[int]:
+        """Return the rows of the passages of documents, given by their keys."""
         keys = list(documents)
-        return {row for (row,) in self._store.read_rows(statement, [keys])} if keys else set()
+        if not keys:
+            return set()
+        statement = f"select row from library_passages where document = any(%s) and {sees()}"
+        return {row for (row,) in self._store.read_rows(statement, [keys])}
 
 
-def _fitting(found: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
-    """Return the rows or documents whose value passes the test, from pairs of a value and the numbers that have it."""
+def _numbers_passing(by_value: Iterable[tuple[Any, ...]], fits: Fits, kind: str) -> set[int]:
+    """Return the rows, or the keys of documents, whose value passes the test.
+
+    Args:
+        by_value: Each value with the rows or keys that have it.
+        fits: The test.
+        kind: The JSON type of all values but null.
+    """
     passing: set[int] = set()
-    for value, numbers in found:
+    for value, numbers in by_value:
         if fits("null" if value is None else kind, value):
             passing.update(numbers)
     return passing
 
 
-def _fitting_json(found: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
-    """Return the rows or documents whose value, stored as JSON, passes the test."""
-    return set(chain.from_iterable(numbers for text, numbers in found if fits(*_typed(text))))
+def _numbers_passing_json(by_value: Iterable[tuple[Any, ...]], fits: Fits) -> set[int]:
+    """Return the rows, or the keys of documents, whose value passes the test; values are given as JSON texts."""
+    passing: set[int] = set()
+    for json_text, numbers in by_value:
+        if fits(*_as_sqlite_json(json_text)):
+            passing.update(numbers)
+    return passing
 
 
-def _typed(text: str) -> tuple[str, Any]:
+def _as_sqlite_json(text: str) -> tuple[str, Any]:
     """Return a JSON value in the form of SQLite's JSON functions: its type's name, and lists and objects as text."""
     value = json.loads(text)
     if isinstance(value, bool):
         return ("true" if value else "false"), int(value)
-    return _KINDS[type(value)], text if isinstance(value, list | dict) else value
+    return _JSON_TYPE_NAMES[type(value)], text if isinstance(value, list | dict) else value

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 SAME = -1
+"""Count of a passage's words in the stored form if they equal its `passage_terms`."""
 COUNT_BYTES = 12
-REMEMBERED = 200_000
+"""Length of the three counts in the stored form."""
+CACHED_HASHES = 200_000
 """Number of cached hashes: most texts use few different words. A guess, about 30 MB."""
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_HASHES)
 def term_hash(term: str) -> int:
     """Return the number of a term, never negative: negative numbers mean terms that no passage has."""
     digest = blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -38,14 +40,11 @@ def encoded_terms(title: str, text: str) -> bytes:
     """Return the stored form of a passage's terms."""
     import numpy as np
 
-    own, titles, plain = passage_terms(title, text), words_by_token(title), words(f"{title} {text}")
-    is_same = plain == own
-    numbers = []
-    for part in (own, titles, [] if is_same else plain):
-        for term in part:
-            numbers.append(term_hash(term))
-    counts = np.array([len(own), len(titles), SAME if is_same else len(plain)], dtype="<i4")
-    return counts.tobytes() + np.array(numbers, dtype="<i8").tobytes()
+    text_terms, title_terms, all_words = passage_terms(title, text), words_by_token(title), words(f"{title} {text}")
+    is_same = all_words == text_terms
+    terms = [*text_terms, *title_terms, *([] if is_same else all_words)]
+    counts = np.array([len(text_terms), len(title_terms), SAME if is_same else len(all_words)], dtype="<i4")
+    return counts.tobytes() + np.array([term_hash(term) for term in terms], dtype="<i8").tobytes()
 
 
 class HashedTerms:
@@ -58,57 +57,55 @@ class HashedTerms:
     def __init__(self, stored: Sequence[bytes]) -> None:
         import numpy as np
 
-        # Without passages the array has one dimension, unless it is told that there are two.
+        # `reshape`: without passages the array would have one dimension.
         counts = np.array([np.frombuffer(blob, "<i4", 3) for blob in stored]).reshape(len(stored), 3)
         hashes = np.frombuffer(b"".join(blob[COUNT_BYTES:] for blob in stored), "<i8")
         self._hashes, numbers = np.unique(hashes, return_inverse=True)
-        self._parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        self._texts: list[np.ndarray] = []
+        self._titles: list[np.ndarray] = []
+        self._words: list[np.ndarray] = []
         begin = 0
-        for own, titles, plain in counts.tolist():
-            text_end, title_end = begin + own, begin + own + titles
-            text, title = numbers[begin:text_end], numbers[text_end:title_end]
-            begin = title_end + max(plain, 0)
-            self._parts.append((text, title, text if plain == SAME else numbers[title_end:begin]))
+        for text_count, title_count, word_count in counts.tolist():
+            text_end = begin + text_count
+            title_end = text_end + title_count
+            word_end = title_end + max(word_count, 0)
+            text = numbers[begin:text_end]
+            self._texts.append(text)
+            self._titles.append(numbers[text_end:title_end])
+            self._words.append(text if word_count == SAME else numbers[title_end:word_end])
+            begin = word_end
 
     def numbers(self, terms: Sequence[str]) -> list[int]:
         """Return the number of each term; -1 for a term that no passage has."""
         import numpy as np
 
-        wanted = np.array([term_hash(term) for term in terms], dtype=np.int64)
-        places = np.searchsorted(self._hashes, wanted)
+        hashes = np.array([term_hash(term) for term in terms], dtype=np.int64)
+        indices = np.searchsorted(self._hashes, hashes)
         size = len(self._hashes)
         return [
-            place if place < size and self._hashes[place] == number else -1
-            for place, number in zip(places.tolist(), wanted.tolist(), strict=True)
+            index if index < size and self._hashes[index] == hash_ else -1
+            for index, hash_ in zip(indices.tolist(), hashes.tolist(), strict=True)
         ]
 
     def text(self, position: int) -> np.ndarray:
         """Return the terms of the passage at a position."""
-        return self._parts[position][0]
+        return self._texts[position]
 
     def title(self, position: int) -> np.ndarray:
         """Return the terms of the title of the passage at a position."""
-        return self._parts[position][1]
+        return self._titles[position]
 
     def words(self, position: int) -> np.ndarray:
         """Return the words of the passage and its title at a position."""
-        return self._parts[position][2]
+        return self._words[position]
 
     def texts(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the terms of passages, concatenated (total,) int64, and each passage's number of terms (n,)."""
-        return self._joined(positions, 0)
+        return _concatenate([self._texts[position] for position in positions])
 
     def titles(self, positions: Sequence[int] | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the terms of the passages' titles, concatenated, and the number of each title's terms."""
-        return self._joined(positions, 1)
-
-    def _joined(self, positions: Sequence[int] | np.ndarray, part: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return one part (text, title or words) of several passages, concatenated, and the lengths."""
-        import numpy as np
-
-        chosen = [self._parts[position][part] for position in positions]
-        joined = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
-        return joined.astype(np.int64), np.array([len(each) for each in chosen], dtype=np.int64)
+        return _concatenate([self._titles[position] for position in positions])
 
     @contextmanager
     def scratch(self) -> Iterator[np.ndarray]:
@@ -120,3 +117,11 @@ class HashedTerms:
     def of(self, position: int) -> PassageTerms:
         """Return the terms of the passage at a position."""
         return PassageTerms(self, position)
+
+
+def _concatenate(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return arrays, concatenated (total,) int64, and their lengths (n,)."""
+    import numpy as np
+
+    joined = np.concatenate(parts) if parts else np.empty(0, np.int64)
+    return joined.astype(np.int64), np.array([len(part) for part in parts], dtype=np.int64)

@@ -108,15 +108,15 @@ class PostgresLibrary(StoredCollection):
     @property
     def notes(self) -> list[str]:
         """Return notes for the user, such as that an older version counted the words."""
-        if self._has_todays_terms:
+        if self._has_current_terms:
             return []
         return [
             f"The words of {self._store.name} are those of an older version; `preflight library rebuild` makes new ones"
         ]
 
     @cached_property
-    def _has_todays_terms(self) -> bool:
-        """Return whether the lexical index was made by the analyser of this version."""
+    def _has_current_terms(self) -> bool:
+        """Whether the analyser of this version made the stored terms."""
         return bool(self._store.meta(ANALYSER) == analysed_probe())
 
     @property
@@ -125,9 +125,10 @@ class PostgresLibrary(StoredCollection):
         return Catalogue(self._store, self.path)
 
     def rebuild(self) -> None:
-        """Rebuild the word counts and the vector index from what is stored."""
+        """Rebuild the posting lists, the word counts and the vector index from the stored passages."""
         self._writer.rebuild()
-        self.__dict__.pop("_has_todays_terms", None)
+        # The cached property is computed anew.
+        self.__dict__.pop("_has_current_terms", None)
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -152,15 +153,16 @@ class PostgresLibrary(StoredCollection):
         among = None if query.where is None else self._filters.rows(query.where)
         vector = self.embedder.encode_query(query.text)
 
-        def searched() -> Rankings:
-            parts = {"has_index": self._store.has_dense_index(), "with_terms": self._has_todays_terms}
-            return hybrid_search(self._store, query, vector, among, **parts)
+        def search_once() -> Rankings:
+            """Return the rankings, unless a passage is replaced in between."""
+            has_index, with_terms = self._store.has_dense_index(), self._has_current_terms
+            return hybrid_search(self._store, query, vector, among, has_index=has_index, with_terms=with_terms)
 
-        found = again_where_replaced(searched)
-        return found if query.where is None else replace(found, note=self.filter_note(query.where))
+        rankings = again_where_replaced(search_once)
+        return rankings if query.where is None else replace(rankings, note=self.filter_note(query.where))
 
     def match(self, expression: str, limit: int = ENOUGH) -> tuple[list[str], int]:
-        """Return documents that match a Boolean expression, and how many passages match, as `Library.match`.
+        """Return the ids of documents that match a Boolean expression, and how many passages match, as `Library.match`.
 
         If more than 20,000 passages have all words of a phrase, these words need not be adjacent.
 
@@ -175,15 +177,15 @@ class PostgresLibrary(StoredCollection):
         if limit < 1:
             raise UsageError(f"limit={limit} is out of range", help="Use limit >= 1")
         rows = matching_passages(self._store, tree).keys
-        found: dict[str, None] = {}
+        document_ids: dict[str, None] = {}
         for start in range(0, len(rows), CHUNK):
-            part = rows[start : start + CHUNK].tolist()
-            documents = self._store.documents_of(part)
+            chunk = rows[start : start + CHUNK].tolist()
+            document_by_row = self._store.documents_of(chunk)
             # A row that was found a moment ago may have been purged.
-            found |= dict.fromkeys(documents[row] for row in part if row in documents)
-            if len(found) >= limit:
+            document_ids |= dict.fromkeys(document_by_row[row] for row in chunk if row in document_by_row)
+            if len(document_ids) >= limit:
                 break
-        return list(found)[:limit], len(rows)
+        return list(document_ids)[:limit], len(rows)
 
     def passages_with(self, phrases: Sequence[str], limit: int = ENOUGH) -> list[str]:
         """Return ids of passages that contain one of the phrases, best first by BM25; see `Library.passages_with`.
@@ -196,11 +198,11 @@ class PostgresLibrary(StoredCollection):
 
         tree = Operation("OR", tuple(SearchTerm(unicode_text(phrase), phrase=True) for phrase in phrases))
         rows = matching_passages(self._store, tree).keys[:limit].tolist()
-        names = self._store.passages_at(rows)
-        return [names[row] for row in rows if row in names]
+        id_by_row = self._store.passages_at(rows)
+        return [id_by_row[row] for row in rows if row in id_by_row]
 
     def without_copies(self, ids: Sequence[str], where: Filter | None = None) -> list[str]:
-        """Return the passages, except copies: those whose text another passage within the filter has.
+        """Return the ids of the passages, except copies: those whose text other passages within the filter have.
 
         Raises:
             UsageError: No document has a field of the filter.
@@ -209,10 +211,11 @@ class PostgresLibrary(StoredCollection):
         linked = self._store.meta(LINKED)
         if not self._store.passage_copies(linked):
             return list(ids)
-        found = self._store.rows(ids)
-        copies = copies_of(self._store, linked, None if where is None else self._filters.rows(where))
-        is_copy = dict(zip(found, copies.are_left_out(list(found.values())), strict=True))
-        return [name for name in ids if not is_copy.get(name, False)]
+        row_by_id = self._store.rows(ids)
+        filtered_rows = None if where is None else self._filters.rows(where)
+        copies = copies_of(self._store, linked, filtered_rows)
+        is_copy = dict(zip(row_by_id, copies.are_left_out(list(row_by_id.values())), strict=True))
+        return [id for id in ids if not is_copy.get(id, False)]
 
     def also_in(self, quotes: Mapping[str, str]) -> dict[str, list[CopyPlace]]:
         """Return, for each passage, the other documents with the same quote that are left out of searches.
@@ -223,14 +226,14 @@ class PostgresLibrary(StoredCollection):
         return also_in(self._store.copies, quotes)
 
     def indexed_terms(self, ids: Sequence[str]) -> list[PassageTerms] | None:
-        """Return the terms of passages in the order of `ids`; None if an older analyser made them."""
-        if not self._has_todays_terms:
+        """Return the terms of passages in the order of `ids`; None if one lacks them or an older analyser made them."""
+        if not self._has_current_terms:
             return None
-        found = self._store.terms(ids)
-        if any(name not in found for name in ids):
+        encoded = self._store.terms(ids)
+        if any(id not in encoded for id in ids):
             return None
-        terms = HashedTerms([found[name] for name in ids])
-        return [terms.of(place) for place in range(len(ids))]
+        terms = HashedTerms([encoded[id] for id in ids])
+        return [terms.of(position) for position in range(len(ids))]
 
     def stats(self) -> dict[str, Any]:
         """Return counts, sizes in bytes, and the settings that the library was made with."""

@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     import numpy as np
 
 K1, B = 1.2, 0.75
-"""tantivy's constants."""
+"""The constants of BM25, as in tantivy."""
 RECORD = [("row", "<u4"), ("count", "u1"), ("length", "u1")]
+"""NumPy type of a record: row, how often the term occurs, and the code of the passage's length."""
 RECORD_BYTES = 6
 LARGEST_ROW = 2**32 - 1
-MOST_TIMES = 255
+LARGEST_COUNT = 255
+"""The largest numbers that a record's fields can hold."""
 FEW = 20_000
 """Up to this many postings, a query's are sorted by row; more are added up in an array over all rows. Measured: 2 ms.
 """
@@ -36,19 +38,20 @@ FEW = 20_000
 @lru_cache(maxsize=1)
 def decoded_lengths() -> tuple[int, ...]:
     """Return the length that each one-byte code stands for: exact up to 40, then in ever larger steps, as in Lucene."""
-    found = []
+    lengths = []
     for code in range(256):
         number = code - 24
         if number < 8:
-            found.append(code)
+            lengths.append(code)
             continue
-        shift = (number >> 3) - 1
-        found.append(24 + (((number & 7) | 8) << shift))
-    return tuple(found)
+        # A floating-point number: three bits of mantissa with a leading 1, and the exponent above them.
+        exponent, mantissa = (number >> 3) - 1, (number & 7) | 8
+        lengths.append(24 + (mantissa << exponent))
+    return tuple(lengths)
 
 
 def length_code(length: int) -> int:
-    """Return the code of the largest length that is not above `length`."""
+    """Return the code that a length is rounded down to: of the largest decoded length that is not above it."""
     from bisect import bisect_right
 
     return bisect_right(decoded_lengths(), length) - 1
@@ -86,39 +89,37 @@ def make_piece(passages: Iterable[tuple[int, int, str, str]]) -> PostingPiece | 
     passages = list(passages)
     numbers: dict[str, int] = {}
     terms, rows, counts, codes = array("I"), array("Q"), array("B"), array("B")
-    seen, total = 0, 0
-    first, last = LARGEST_ROW, 0
+    total_length = 0
     for row, _, title, text in passages:
-        found = Counter(analyser.analyze(whole_text(title, text)))
-        length = found.total()
+        term_counts = Counter(analyser.analyze(whole_text(title, text)))
+        length = term_counts.total()
         code = length_code(length)
-        for term, count in found.items():
+        for term, count in term_counts.items():
             terms.append(numbers.setdefault(term, len(numbers)))
             rows.append(row)
             # One byte is enough: BM25 hardly grows any more at such a number.
-            counts.append(min(count, MOST_TIMES))
+            counts.append(min(count, LARGEST_COUNT))
             codes.append(code)
-        seen, total = seen + 1, total + length
-        first, last = min(first, row), max(last, row)
-    if not seen:
+        total_length += length
+    if not passages:
         return None
+    first, last = min(row for row, *_ in passages), max(row for row, *_ in passages)
     if last > LARGEST_ROW:
         raise LibraryError(f"row {last} is beyond the largest number of a posting list", help="Create another library.")
     records = np.empty(len(rows), dtype=RECORD)
     for name, values, kind in (("row", rows, np.uint64), ("count", counts, np.uint8), ("length", codes, np.uint8)):
         records[name] = np.frombuffer(values, kind)
-    of_term = np.frombuffer(terms, np.uint32)
+    term_numbers = np.frombuffer(terms, np.uint32)
     # Stable, so that the rows of each term stay ascending.
-    order = np.argsort(of_term, kind="stable")
+    order = np.argsort(term_numbers, kind="stable")
     records = records[order]
-    ends = np.searchsorted(of_term[order], np.arange(len(numbers)), side="right").tolist()
+    ends = np.searchsorted(term_numbers[order], np.arange(len(numbers)), side="right").tolist()
     lists, begin = {}, 0
     for term, end in zip(numbers, ends, strict=True):
         lists[term] = records[begin:end].tobytes()
         begin = end
-    return PostingPiece(
-        lists, count_words((document, title, text) for _, document, title, text in passages), seen, total, first, last
-    )
+    word_counts = count_words((document, title, text) for _, document, title, text in passages)
+    return PostingPiece(lists, word_counts, len(passages), total_length, first, last)
 
 
 def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int, int]]:
@@ -126,16 +127,17 @@ def count_words(passages: Iterable[tuple[int, str, str]]) -> dict[str, tuple[int
 
     The passages of a document must follow each other.
     """
-    counts: dict[str, list[int]] = {}
+    passage_counts, document_counts = Counter[str](), Counter[str]()
+    last_document: dict[str, int] = {}
     for document, title, text in passages:
         for word in set(letters(whole_text(title, text))):
             if len(word) > LONGEST:
                 continue
-            entry = counts.setdefault(word, [0, 0, -1])
-            entry[0] += 1
-            if entry[2] != document:
-                entry[1], entry[2] = entry[1] + 1, document
-    return {word: (own, documents) for word, (own, documents, _) in counts.items()}
+            passage_counts[word] += 1
+            if last_document.get(word) != document:
+                document_counts[word] += 1
+                last_document[word] = document
+    return {word: (count, document_counts[word]) for word, count in passage_counts.items()}
 
 
 def query_terms(query: str) -> list[str]:
@@ -180,33 +182,33 @@ def best_by_bm25(
     """
     import numpy as np
 
-    scored = list(_scored(lists, terms, passages - len(dead), length / max(passages, 1), dead))
+    scored = list(_score_terms(lists, terms, passages - len(dead), length / max(passages, 1), dead))
     if n < 1 or not scored:
         return []
     # With a choice of rows, the best of all may hold too few of them.
-    rows, scores = _summed(scored, n if among is None else None)
+    rows, scores = _sum_by_row(scored, n if among is None else None)
     if among is not None:
-        fits = np.isin(rows, among)
-        rows, scores = rows[fits], scores[fits]
+        is_among = np.isin(rows, among)
+        rows, scores = rows[is_among], scores[is_among]
     if len(rows) > n:
         # All that tie with the last one stay for now, since ties go by row.
-        kept = np.flatnonzero(scores >= _largest(scores, n))
-        rows, scores = rows[kept], scores[kept]
+        is_candidate = scores >= _nth_largest(scores, n)
+        rows, scores = rows[is_candidate], scores[is_candidate]
     order = np.lexsort((rows, -scores))[:n]
     return list(zip(rows[order].tolist(), scores[order].tolist(), strict=True))
 
 
-def _largest(scores: np.ndarray, n: int) -> float:
+def _nth_largest(scores: np.ndarray, n: int) -> float:
     """Return the `n`-th largest of at least `n` scores."""
     import numpy as np
 
     return float(np.partition(scores, len(scores) - n)[len(scores) - n])
 
 
-def _scored(
+def _score_terms(
     lists: Mapping[str, Sequence[bytes]], terms: Sequence[str], passages: int, average: float, dead: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the passages' rows and BM25 scores for each term."""
+    """Yield, for each term that a passage has, the rows (m,) of the passages with it and their BM25 scores (m,)."""
     import numpy as np
 
     for term in terms:
@@ -225,7 +227,7 @@ def living_records(stored: Sequence[bytes], dead: np.ndarray) -> np.ndarray:
 
 
 def inverse_frequency(passages: int, having: int) -> float:
-    """Return BM25's weight of a term that `having` of the passages have."""
+    """Return BM25's weight of a term, the inverse document frequency, if `having` of the passages have it."""
     return math.log(1 + (passages - having + 0.5) / (having + 0.5))
 
 
@@ -248,7 +250,7 @@ def bm25(weight: float, counts: np.ndarray, codes: np.ndarray, average: float) -
     return scores
 
 
-def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> tuple[np.ndarray, np.ndarray]:
+def _sum_by_row(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> tuple[np.ndarray, np.ndarray]:
     """Return each row once, ascending, with the sum of its scores.
 
     With `n`, rows outside the `n` best may be missing.
@@ -260,17 +262,18 @@ def _summed(scored: Sequence[tuple[np.ndarray, np.ndarray]], n: int | None) -> t
         order = np.argsort(rows, kind="stable")
         return rows[order], scores[order]
     if sum(len(rows) for rows, _ in scored) <= FEW:
-        rows = np.concatenate([each for each, _ in scored])
-        distinct, places = np.unique(rows, return_inverse=True)
-        return distinct, np.bincount(places, weights=np.concatenate([each for _, each in scored]))
+        all_rows = np.concatenate([rows for rows, _ in scored])
+        all_scores = np.concatenate([scores for _, scores in scored])
+        distinct, indices = np.unique(all_rows, return_inverse=True)
+        return distinct, np.bincount(indices, weights=all_scores)
     first, last = min(int(rows.min()) for rows, _ in scored), max(int(rows.max()) for rows, _ in scored)
     sums = np.zeros(last - first + 1)
     for rows, scores in scored:
         sums[rows - first] += scores  # each row occurs at most once in a term's list
-    least = float(np.finfo(np.float64).tiny)
-    rarest = min((rows for rows, _ in scored if n is not None and len(rows) >= n), key=len, default=None)
-    if n is not None and rarest is not None:
+    least_score = float(np.finfo(np.float64).tiny)
+    shortest_list = min((rows for rows, _ in scored if n is not None and len(rows) >= n), key=len, default=None)
+    if n is not None and shortest_list is not None:
         # At least `n` rows have this score or more; sorting all rows would take longer.
-        least = _largest(sums[rarest - first], n)
-    present = np.flatnonzero(sums >= least)
+        least_score = _nth_largest(sums[shortest_list - first], n)
+    present = np.flatnonzero(sums >= least_score)
     return present + first, sums[present]

@@ -6,7 +6,7 @@ from preflight_rag.ingest.identity import passage_id
 from preflight_rag.library.postgres.schema import sees
 from preflight_rag.library.postgres.store import CHUNK, PostgresStore
 
-MOST_NAMED = 100
+MOST_LISTED = 100
 """Most problems of one kind that are listed; a guess at what is read."""
 
 _TEXTS = f"""
@@ -30,28 +30,30 @@ _UNKNOWN_PIECES = "select count(*) from library_postings where piece not in (sel
 
 def library_problems(store: PostgresStore) -> list[str]:
     """Return the problems of the library, one line each."""
-    found = [f"document {id} has no passage" for (id,) in store.read_rows(_WITHOUT_PASSAGES, [MOST_NAMED])]
-    found += [f"document {id} is there twice" for (id,) in store.read_rows(_TWICE, [MOST_NAMED])]
-    found += _broken_passages(store)
-    ((passages, waiting, listed),) = store.read_rows(_COUNTS)
-    if listed != passages + waiting:
-        found.append(f"the words are those of {listed} passages, the library has {passages}")
-    if lost := store.read_rows(_UNKNOWN_PIECES)[0][0]:
-        found.append(f"posting lists of no piece: {lost}")
-    return found
+    problems = [f"document {id} has no passage" for (id,) in store.read_rows(_WITHOUT_PASSAGES, [MOST_LISTED])]
+    problems += [f"document {id} is there twice" for (id,) in store.read_rows(_TWICE, [MOST_LISTED])]
+    problems += _passage_problems(store)
+    ((passages, unpurged, listed),) = store.read_rows(_COUNTS)
+    # Deleted passages are in the lists until they are purged.
+    if listed != passages + unpurged:
+        problems.append(f"the words are those of {listed} passages, the library has {passages}")
+    ((orphaned,),) = store.read_rows(_UNKNOWN_PIECES)
+    if orphaned:
+        problems.append(f"posting lists of no piece: {orphaned}")
+    return problems
 
 
-def _broken_passages(store: PostgresStore) -> list[str]:
+def _passage_problems(store: PostgresStore) -> list[str]:
     """Return passages whose text does not match their id, or that lack a document or a vector of the right length."""
     recorded = store.meta("embedder")
-    found, last = list[str](), -1
+    problems, last = list[str](), -1
     while rows := store.read_rows(_TEXTS, [last, CHUNK]):
         last = rows[-1][0]
-        for _, id, document, start, text, numbers in rows:
-            if document is None:
-                found.append(f"passage {id} is of no document")
-            elif passage_id(document, start, text) != id:
-                found.append(f"passage {id} of {document} is not as it was written")
-            if numbers != recorded["dimension"]:
-                found.append(f"passage {id} has no vector of {recorded['dimension']} numbers")
-    return found[:MOST_NAMED]
+        for _, id, document_id, start, text, vector_length in rows:
+            if document_id is None:
+                problems.append(f"passage {id} is of no document")
+            elif passage_id(document_id, start, text) != id:
+                problems.append(f"passage {id} of {document_id} is not as it was written")
+            if vector_length != recorded["dimension"]:
+                problems.append(f"passage {id} has no vector of {recorded['dimension']} numbers")
+    return problems[:MOST_LISTED]

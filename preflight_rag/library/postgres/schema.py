@@ -29,7 +29,9 @@ POLL_SECONDS = 0.1
 INSTALL_HELP = "Install pgvector 0.8 or newer on the server, such as the package postgresql-16-pgvector of PGDG."
 ROWS = "library_passages_row_seq"
 RUNS = "library_run"
+"""Sequences of the numbers of passages and of runs."""
 DENSE_INDEX = "library_vectors_near"
+"""Name of the index of vectors."""
 
 # Ids, origins and sources are indexed by hash: a B-tree refuses more than 2,704 bytes, and some are long addresses.
 # Rows of up to a page stay whole (`toast_tuple_target`), or each vector and term list would be a look-up of its own.
@@ -127,7 +129,11 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (_make_tables,)
 
 
 def sees(table: str = "") -> str:
-    """Return the SQL condition that a row of documents, passages or vectors is published."""
+    """Return the SQL condition that a row of documents, passages or vectors is published.
+
+    Args:
+        table: The name of the table in the statement; "" for its columns alone.
+    """
     name = f"{table}." if table else ""
     # As an array the runs are read once a statement, not once a row.
     pending = "array(select run from library_runs)"
@@ -148,7 +154,7 @@ def open_tables(connection: Connection, address: Address, *, create: bool) -> No
         LibraryError: A newer version has written them, or the server has no pgvector.
         LibraryBusy: Another process has been creating them for too long.
     """
-    found = version_of(connection, address)
+    found = table_version(connection, address)
     if found == 0 and not create:
         raise LibraryMissing(
             f"There is no library in {address.name}", help="Make one with: preflight ingest PATH --library URL"
@@ -157,7 +163,7 @@ def open_tables(connection: Connection, address: Address, *, create: bool) -> No
         _migrate(connection, address)
 
 
-def version_of(connection: Connection, address: Address) -> int:
+def table_version(connection: Connection, address: Address) -> int:
     """Return the version of the tables; 0 if there are none.
 
     Raises:
@@ -182,10 +188,10 @@ def _migrate(connection: Connection, address: Address) -> None:
             )
         time.sleep(POLL_SECONDS)
     try:
-        _need_vectors(connection, address)
+        _require_pgvector(connection, address)
         with connection.transaction():
             # Asked again: the process that held the lock before may have migrated.
-            for step in MIGRATIONS[version_of(connection, address) :]:
+            for step in MIGRATIONS[table_version(connection, address) :]:
                 step(connection)
             connection.execute(
                 "insert into library_meta values ('schema_version', %s) on conflict (key) do update set value = %s",
@@ -195,8 +201,12 @@ def _migrate(connection: Connection, address: Address) -> None:
         connection.execute(key.format("advisory_unlock"))
 
 
-def _need_vectors(connection: Connection, address: Address) -> None:
-    """Enable the extension pgvector, or raise an error if the server lacks it."""
+def _require_pgvector(connection: Connection, address: Address) -> None:
+    """Enable the extension pgvector.
+
+    Raises:
+        LibraryError: The server lacks it, has an old version, or this user may not enable it.
+    """
     try:
         connection.execute("create extension if not exists vector")
     except (psycopg.errors.FeatureNotSupported, psycopg.errors.UndefinedFile):

@@ -6,8 +6,8 @@ visible to nobody; if one is gone, the search is repeated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from preflight_rag.databases.postgres import Connection
 from preflight_rag.library.copies import Copies
@@ -28,7 +28,7 @@ from preflight_rag.state.values import UnreadPassage
 if TYPE_CHECKING:
     import numpy as np
 
-LOOKED_AT = 2
+REFINE_FACTOR = 2
 """Factor by which more passages are requested from the half-precision vector index; the full vectors then rank them."""
 FEW = 20_000
 """Up to this many filtered passages, each vector is compared; with more, the whole ranking is read until enough of them
@@ -64,6 +64,19 @@ _CANDIDATES = """
 """
 
 
+class _PassageData(NamedTuple):
+    """A row of `_CANDIDATES`; terms and vector are empty for hits that are only listed."""
+
+    row: int
+    id: str
+    document_id: str
+    tokens: int
+    start: int
+    retracted: bool
+    terms: bytes
+    vector: bytes
+
+
 def hybrid_search(
     store: PostgresStore,
     query: SearchQuery,
@@ -81,7 +94,7 @@ def hybrid_search(
         vector: The vector of the query's text, (d,) float32.
         among: Rows to choose from, ascending (m,); None for all.
         has_index: Whether there is an index of the vectors; without, all are compared.
-        with_terms: Whether the terms that are stored are those of today's analyser.
+        with_terms: Whether the stored terms are those of this version's analyser, so that they can be used.
 
     Raises:
         LibraryEmpty: There is no passage to find.
@@ -92,33 +105,37 @@ def hybrid_search(
     if query.fusion == "rrf":
         fused = reciprocal_rank_fusion([[row for row, _ in dense], [row for row, _ in lexical]], k=query.rrf_k)
         fused = fused[: query.k]
-        read = [row for row, _ in fused]
+        detailed_rows = [row for row, _ in fused]
     else:
-        fused, read = [], list(dict.fromkeys(row for row, _ in (*dense, *lexical)))
-    shown = set()
-    for ranking in (dense[: query.k], lexical[: query.k]):
-        for row, _ in ranking:
-            shown.add(row)
-    # The hits that are only shown need names alone: terms and vectors are sent of `read`.
-    rows = list(dict.fromkeys((*read, *sorted(shown))))
-    found = {row[0]: row for row in store.read_rows(_CANDIDATES, {"read": read, "rows": rows})}
+        fused, detailed_rows = [], list(dict.fromkeys(row for row, _ in (*dense, *lexical)))
+    listed_rows = {row for row, _ in (*dense[: query.k], *lexical[: query.k])}
+    # Of hits that are only listed, the names are read; terms and vectors are sent of `detailed_rows`.
+    rows = list(dict.fromkeys((*detailed_rows, *sorted(listed_rows))))
+    sent = store.read_rows(_CANDIDATES, {"read": detailed_rows, "rows": rows})
+    found = {data.row: data for data in map(_PassageData._make, sent)}
     if len(found) != len(rows):
         raise PassageGone(f"A passage of {store.name} was deleted during the search", help="Search again.")
-    near_by = row_cosines(vector, vector_matrix([found[row][7] for row in read])).tolist()
-    cosines = dict(zip(read, near_by, strict=True))
+    cosine_values = row_cosines(vector, vector_matrix([found[row].vector for row in detailed_rows])).tolist()
+    cosines = dict(zip(detailed_rows, cosine_values, strict=True))
     if query.fusion != "rrf":
-        near = dict(dense) | {row: _product(vector, found[row][7]) for row, _ in lexical if row not in dict(dense)}
-        fused = comb_sum(near, dict(lexical))[: query.k]
+        products = dict(dense)
+        for row, _ in lexical:
+            if row not in products:
+                products[row] = _product(vector, found[row].vector)
+        fused = comb_sum(products, dict(lexical))[: query.k]
     dense, lexical = dense[: query.k], lexical[: query.k]
 
-    def names(keys: Sequence[int]) -> list[tuple[str, str]]:
-        """Return the ids of the passages at some rows, and of their documents."""
-        return [(found[row][1], found[row][2]) for row in keys]
+    def names(rows: Sequence[int]) -> list[tuple[str, str]]:
+        """Return `(passage id, document id)` of rows."""
+        return [(found[row].id, found[row].document_id) for row in rows]
 
-    near_ranked, worded, together = (LazyRanking(ScoredRanking.of(part), names) for part in (dense, lexical, fused))
-    scores = {found[row][1]: cosines[row] for row, _ in fused}
-    unread = _unread(found, dense, lexical, fused, cosines) if with_terms else None
-    return Rankings(near_ranked, worded, together, scores, unread=unread)
+    return Rankings(
+        dense=LazyRanking(ScoredRanking.of(dense), names),
+        lexical=LazyRanking(ScoredRanking.of(lexical), names),
+        fused=LazyRanking(ScoredRanking.of(fused), names),
+        dense_scores={found[row].id: cosines[row] for row, _ in fused},
+        unread=_unread_candidates(found, dense, lexical, fused, cosines) if with_terms else None,
+    )
 
 
 def _rankings(
@@ -129,16 +146,16 @@ def _rankings(
 
     terms = query_terms(query.text)
     values: dict[str, Any] = {"vector": vector_text(vector), "limit": query.depth}
-    nearest, filtered = _NEAREST.format(among=""), None
+    nearest, wanted_rows = _NEAREST.format(among=""), None
     if among is not None and (len(among) <= FEW or not has_index):
         nearest, values["among"] = _NEAREST.format(among="and row = any(%(among)s)"), among.tolist()
     elif has_index:
         nearest = _NEAREST_BY_INDEX.format(dimension=len(vector))
-        values["wide"] = LOOKED_AT * query.depth
-        filtered = among
+        values["wide"] = REFINE_FACTOR * query.depth
+        wanted_rows = among
 
     def read(connection: Connection) -> tuple[Any, list[tuple[int, float]], list[tuple[str, bytes]]]:
-        """Read everything for both rankings from one state of the library."""
+        """Read the library's state, the nearest passages and the posting lists, all of one state of the library."""
         with connection.pipeline():
             connection.execute("begin isolation level repeatable read read only")
             # The server overestimates the cost of a vector index, and would read a table of some ten thousand rows
@@ -150,29 +167,32 @@ def _rankings(
             connection.execute("commit")
         return state.fetchone(), near.fetchall(), lists.fetchall() if lists else []
 
-    state, near, stored = store.connections.read(read)
+    state, first_near, stored_lists = store.connections.read(read)
     _, passages, length, dead, linked = state
     if passages <= len(dead):
         raise no_passages(store)
     lists: dict[str, list[bytes]] = {}
-    for term, each in stored:
-        lists.setdefault(term, []).append(each)
-    counts = {"passages": passages, "length": length, "dead": np.array(dead, dtype=np.int64)}
+    for term, posting_list in stored_lists:
+        lists.setdefault(term, []).append(posting_list)
+    dead_rows = np.array(dead, dtype=np.int64)
 
-    def near_by(depth: int) -> ScoredRanking:
-        """Return the nearest passages by vector, to a depth."""
-        wanted = {**values, "limit": depth, "wide": LOOKED_AT * depth}
-        found = near if depth == query.depth else cast("list[tuple[int, float]]", store.read_rows(nearest, wanted))
-        return ScoredRanking.of(
-            found if filtered is None else _among(store, nearest, wanted, found, filtered, passages)
-        )
+    def rank_dense(depth: int) -> ScoredRanking:
+        """Return the nearest passages by vector, to a depth, copies included."""
+        parameters = {**values, "limit": depth, "wide": REFINE_FACTOR * depth}
+        near = first_near
+        if depth != query.depth:
+            near = cast("list[tuple[int, float]]", store.read_rows(nearest, parameters))
+        if wanted_rows is not None:
+            near = _read_deeper(store, nearest, parameters, near, wanted_rows, passages)
+        return ScoredRanking.of(near)
 
-    def worded(depth: int) -> ScoredRanking:
-        """Return the best passages by BM25, to a depth."""
-        return ScoredRanking.of(best_by_bm25(lists, terms, depth, **counts, among=among))
+    def rank_lexical(depth: int) -> ScoredRanking:
+        """Return the best passages by BM25, to a depth, copies included."""
+        best = best_by_bm25(lists, terms, depth, passages=passages, length=length, dead=dead_rows, among=among)
+        return ScoredRanking.of(best)
 
     copies = copies_of(store, linked, among)
-    return copies.search(near_by, query.depth).pairs(), copies.search(worded, query.depth).pairs()
+    return copies.search(rank_dense, query.depth).pairs(), copies.search(rank_lexical, query.depth).pairs()
 
 
 def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None) -> Copies:
@@ -185,13 +205,13 @@ def copies_of(store: PostgresStore, linked: int | None, among: np.ndarray | None
     """
     import numpy as np
 
-    def searched(wanted: np.ndarray) -> np.ndarray:
-        """Return which rows are visible and among those searched."""
-        seen = f"select row from library_passages where row = any(%s) and {sees()}"
-        is_there = np.isin(wanted, [row for (row,) in store.read_rows(seen, [wanted.tolist()])])
-        return is_there if among is None else is_there & np.isin(wanted, among)
+    def is_searched(candidates: np.ndarray) -> np.ndarray:
+        """Return, for each row, whether it is published and, if there is a choice of rows, in it."""
+        statement = f"select row from library_passages where row = any(%s) and {sees()}"
+        is_there = np.isin(candidates, [row for (row,) in store.read_rows(statement, [candidates.tolist()])])
+        return is_there if among is None else is_there & np.isin(candidates, among)
 
-    return Copies(store.passage_copies(linked), searched)
+    return Copies(store.passage_copies(linked), is_searched)
 
 
 def no_passages(store: PostgresStore) -> LibraryEmpty:
@@ -199,7 +219,7 @@ def no_passages(store: PostgresStore) -> LibraryEmpty:
     return LibraryEmpty(f"The library in {store.name} holds no passage", help="Add some: preflight ingest PATH")
 
 
-def _among(
+def _read_deeper(
     store: PostgresStore,
     nearest: str,
     values: dict[str, Any],
@@ -207,14 +227,23 @@ def _among(
     among: np.ndarray,
     passages: int,
 ) -> list[tuple[int, float]]:
-    """Return the best entries of a ranking among some rows, reading the ranking as deep as needed."""
-    wanted, limit = min(values["limit"], len(among)), values["limit"]
-    chosen = set(among.tolist())
+    """Return the best entries of the dense ranking among some rows, reading the ranking as deep as needed.
+
+    Args:
+        store: The library.
+        nearest: The statement that reads the ranking.
+        values: The statement's parameters, of which `limit` is the number of entries to return.
+        near: The first entries of the ranking, as many as `limit`.
+        among: The rows.
+        passages: Number of passages, beyond which there is nothing to read.
+    """
+    count, limit = min(values["limit"], len(among)), values["limit"]
+    allowed_rows = set(among.tolist())
     while True:
-        kept = [hit for hit in near if hit[0] in chosen]
-        if len(kept) >= wanted or limit >= passages:
-            return kept[:wanted]
-        limit = min(passages, 2 * max(limit, wanted * passages // max(1, len(among))))
+        hits = [(row, score) for row, score in near if row in allowed_rows]
+        if len(hits) >= count or limit >= passages:
+            return hits[:count]
+        limit = min(passages, 2 * max(limit, count * passages // max(1, len(among))))
         near = cast("list[tuple[int, float]]", store.read_rows(nearest, {**values, "limit": limit, "wide": limit}))
 
 
@@ -224,25 +253,37 @@ def _product(vector: np.ndarray, sent: bytes) -> float:
     return float(vector @ stored)
 
 
-def _unread(
-    found: dict[int, tuple[Any, ...]],
+def _unread_candidates(
+    found: Mapping[int, _PassageData],
     dense: Sequence[tuple[int, float]],
     lexical: Sequence[tuple[int, float]],
     fused: Sequence[tuple[int, float]],
     cosines: dict[int, float],
 ) -> tuple[Candidate[UnreadPassage], ...]:
     """Return the candidates of the fused ranking, without their texts."""
-    ranks = {row: rank for rank, (row, _) in enumerate(dense, 1)}
-    worded = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}
-    terms = HashedTerms([found[row][6] for row, _ in fused])
-    made = []
-    for place, (row, score) in enumerate(fused):
-        _, id, document, tokens, start, retracted, _, _ = found[row]
-        passage = UnreadPassage(id=id, document_id=document, tokens=tokens, start=start, retracted=retracted)
-        lexical_rank, bm25 = worded.get(row, (None, None))
-        made.append(
+    dense_rank = {row: rank for rank, (row, _) in enumerate(dense, 1)}
+    lexical_hit = {row: (rank, score) for rank, (row, score) in enumerate(lexical, 1)}
+    terms = HashedTerms([found[row].terms for row, _ in fused])
+    candidates = []
+    for index, (row, score) in enumerate(fused):
+        data = found[row]
+        lexical_rank, bm25 = lexical_hit.get(row, (None, None))
+        candidates.append(
             Candidate(
-                passage, place + 1, score, cosines[row], ranks.get(row), lexical_rank, bm25, terms=terms.of(place)
+                UnreadPassage(
+                    id=data.id,
+                    document_id=data.document_id,
+                    tokens=data.tokens,
+                    start=data.start,
+                    retracted=data.retracted,
+                ),
+                rank=index + 1,
+                score=score,
+                cosine=cosines[row],
+                dense_rank=dense_rank.get(row),
+                lexical_rank=lexical_rank,
+                bm25=bm25,
+                terms=terms.of(index),
             )
         )
-    return tuple(made)
+    return tuple(candidates)

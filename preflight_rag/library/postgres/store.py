@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 
 MOST_CONNECTIONS = 8
 """Connections of one process for its searches; a guess: each search needs one for some milliseconds."""
-SEARCHED = 300
+EXAMINED_PASSAGES = 300
 """Passages that a search of the dense index examines (`hnsw.ef_search`): see docs/scaling.md for its recall."""
-ASK_AGAIN_SECONDS = 10.0
+INDEX_CHECK_SECONDS = 10.0
 """Interval of checks whether the vectors have an index; a guess. Without an index all vectors are compared, exactly."""
 CHUNK = 2000
 """Rows of one statement when many are read; a guess."""
@@ -51,10 +52,10 @@ _LISTED = f"""
 
 
 def configure(connection: Connection) -> None:
-    """Set up a new connection."""
+    """Set up a new connection for searches."""
     for statement in SESSION:
         connection.execute(statement)
-    connection.execute(f"set hnsw.ef_search = {SEARCHED}")
+    connection.execute(f"set hnsw.ef_search = {EXAMINED_PASSAGES}")
     # The index knows nothing of runs: it is read on until enough of what it gives is visible.
     connection.execute("set hnsw.iterative_scan = strict_order")
 
@@ -76,8 +77,8 @@ class PostgresStore:
         self.address = address
         self.name = address.name
         self.connections = Connections(address, MOST_CONNECTIONS, configure)
-        self._asked_at, self._indexed = -math.inf, False
-        # 0 is no number of `LINKED`, which begins at 1.
+        self._index_checked_at, self._is_indexed = -math.inf, False
+        # Caches, each with the state at which it was read: `LINKED`, which begins at 1, and the generation.
         self._copies: tuple[int, Mapping[int, tuple[int, ...]]] = 0, {}
         self._originals: tuple[tuple[int, int], Mapping[str, str]] = (0, 0), {}
         try:
@@ -99,12 +100,13 @@ class PostgresStore:
         """Return the rows that a statement reads, in PostgreSQL's binary format if that is shorter."""
 
         def read(connection: Connection) -> list[Row]:
+            """Run the statement on a connection."""
             return connection.execute(statement, values or None, binary=True).fetchall()
 
         return self.connections.read(read)
 
     def meta(self, key: str) -> Any:
-        """Return a setting, or None."""
+        """Return the value of a setting; None if it was never recorded."""
         rows = self.read_rows("select value from library_meta where key = %s", [storable_text(key)])
         try:
             return json.loads(rows[0][0]) if rows else None
@@ -149,8 +151,8 @@ class PostgresStore:
         keys = self.read_rows(f'select key from library_documents where {sees()} order by id collate "C"')
         for start in range(0, len(keys), CHUNK):
             for row in self.read_rows(statement, [[key for (key,) in keys[start : start + CHUNK]]]):
-                read = dict(zip(names, row, strict=True))
-                yield read | {name: json.loads(read[name]) for name in ("authors", "metadata")}
+                document = dict(zip(names, row, strict=True))
+                yield document | {name: json.loads(document[name]) for name in ("authors", "metadata")}
 
     def all_passage_ids(self) -> list[str]:
         """Return the ids of all passages, ordered by id."""
@@ -164,23 +166,32 @@ class PostgresStore:
         """
         # False sorts before true: of two versions the published one comes last, and so is the one in the dict.
         statement = f"{_PASSAGES} where p.id = any(%s) order by {sees('p')}, p.row"
-        found = {row[1]: self._passage(row) for row in self.read_rows(statement, [list(map(storable_text, ids))])}
-        originals = self.originals() if found else {}
-        for name, passage in found.items() if originals else ():
+        passages = {}
+        for row in self.read_rows(statement, [list(map(storable_text, ids))]):
+            passage = self._checked_passage(row)
+            passages[passage.id] = passage
+        originals = self.originals() if passages else {}
+        for id, passage in passages.items() if originals else ():
             if original := originals.get(passage.document_id):
-                found[name] = passage.model_copy(update={"metadata": {**passage.metadata, COPY_OF: original}})
-        if cards := [document_of_card(name) for name in ids if is_card(name)]:
-            found |= self._cards(cards)
-        return found
+                passages[id] = passage.model_copy(update={"metadata": {**passage.metadata, COPY_OF: original}})
+        if document_ids := [document_of_card(id) for id in ids if is_card(id)]:
+            passages |= self._cards(document_ids)
+        return passages
 
-    def _passage(self, row: Row) -> Passage:
-        """Return the passage of a row; raise if its text does not match its id, since an edited text is no source."""
-        _, id, document, text, start, end, page, tokens, own, title, source, date, whole = row
+    def _checked_passage(self, row: Row) -> Passage:
+        """Return the passage of a row.
+
+        Raises:
+            DatabaseCorrupt: The row is damaged, or the text does not match the id: an edited text is no source.
+        """
+        _, id, document_id, text, start, end, page, tokens, own_json, title, source, date, document_json = row
         try:
-            metadata = {name: value for name, value in json.loads(whole).items() if name not in DOCUMENT_ONLY_KEYS}
+            inherited = {
+                key: value for key, value in json.loads(document_json).items() if key not in DOCUMENT_ONLY_KEYS
+            }
             passage = Passage(
                 id=id,
-                document_id=document,
+                document_id=document_id,
                 text=text,
                 title=title,
                 source=source,
@@ -189,33 +200,33 @@ class PostgresStore:
                 start=start,
                 end=end,
                 tokens=tokens,
-                metadata=metadata | json.loads(own),
+                metadata=inherited | json.loads(own_json),
             )
         except (ValueError, TypeError, AttributeError):
             raise self.damaged(f"the passage {id!r} is not as it was written") from None
-        if passage_id(document, start, text) != id:
+        if passage_id(document_id, start, text) != id:
             raise self.damaged(f"the passage {id!r} is not as it was written")
         return passage
 
     def _cards(self, document_ids: Sequence[str]) -> dict[str, Passage]:
-        """Return the cards (passages of metadata) of documents by their id."""
+        """Return the cards (passages of metadata) of those documents that exist, by the card's id."""
         names = ("id", "source", "title", "date", "authors", "metadata")
         statement = f"""select id, source, title, date, authors::text, metadata::text from library_documents
             where id = any(%s) order by {sees()}, key"""
-        found = {}
+        cards = {}
         for row in self.read_rows(statement, [list(map(storable_text, document_ids))]):
             card = card_of(dict(zip(names, row, strict=True)))
-            found[card.id] = card
-        return found
+            cards[card.id] = card
+        return cards
 
     def passage_ids(self, document_ids: Sequence[str]) -> dict[str, list[str]]:
         """Return the ids of the passages of each document, in the order of its text."""
         statement = f"""select d.id, p.id from library_documents d join library_passages p on p.document = d.key
             where d.id = any(%s) and {sees("d")} order by d.key, p.position"""
-        found: dict[str, list[str]] = {}
-        for document, passage in self.read_rows(statement, [list(map(storable_text, document_ids))]):
-            found.setdefault(document, []).append(passage)
-        return found
+        ids_by_document: dict[str, list[str]] = {}
+        for document_id, id in self.read_rows(statement, [list(map(storable_text, document_ids))]):
+            ids_by_document.setdefault(document_id, []).append(id)
+        return ids_by_document
 
     def documents_of(self, rows: Sequence[int]) -> dict[int, str]:
         """Return the document id of each passage's row that still exists."""
@@ -307,13 +318,13 @@ class PostgresStore:
         """Return each tag with its number of documents, in alphabetical order."""
         statement = f"""select e.value::text from library_documents d, json_each(d.metadata) e
             where {sees("d")} and e.key = 'tags'"""
-        found: dict[str, int] = {}
+        counts = Counter[str]()
         for (text,) in self.read_rows(statement):
             value = json.loads(text)
             for tag in value if isinstance(value, list) else [value]:
                 if isinstance(tag, str) and tag.strip():
-                    found[tag.strip()] = found.get(tag.strip(), 0) + 1
-        return sorted(found.items(), key=lambda each: each[0].lower())
+                    counts[tag.strip()] += 1
+        return sorted(counts.items(), key=lambda tag_and_count: tag_and_count[0].lower())
 
     @property
     def copies(self) -> FoundCopies:
@@ -328,9 +339,11 @@ class PostgresStore:
         """
         if linked is None:
             return {}
-        if linked != self._copies[0]:
-            self._copies = linked, self.copies.passage_copies()
-        return self._copies[1]
+        cached_state, copies = self._copies
+        if linked != cached_state:
+            copies = self.copies.passage_copies()
+            self._copies = linked, copies
+        return copies
 
     def originals(self) -> Mapping[str, str]:
         """Return, for each copied document, the document searched instead; cached until the next write."""
@@ -338,9 +351,11 @@ class PostgresStore:
         if linked is None:
             return {}
         state = linked, self.generation()
-        if state != self._originals[0]:
-            self._originals = state, whole_copies(self.copies.document_copies())
-        return self._originals[1]
+        cached_state, originals = self._originals
+        if state != cached_state:
+            originals = whole_copies(self.copies.document_copies())
+            self._originals = state, originals
+        return originals
 
     def has_dense_index(self) -> bool:
         """Return whether there is an index of the vectors.
@@ -348,14 +363,15 @@ class PostgresStore:
         The answer is checked again after some seconds, as another process may create one.
         """
         now = time.monotonic()
-        if now > self._asked_at + ASK_AGAIN_SECONDS:
+        if now > self._index_checked_at + INDEX_CHECK_SECONDS:
             statement = "select i.indisvalid from pg_index i where i.indexrelid = to_regclass(%s)"
-            self._indexed = self.read_rows(statement, [DENSE_INDEX]) == [(True,)]
-            self._asked_at = now
-        return self._indexed
+            self._is_indexed = self.read_rows(statement, [DENSE_INDEX]) == [(True,)]
+            self._index_checked_at = now
+        return self._is_indexed
 
     def index_summary(self) -> dict[str, Any] | None:
         """Return the number of passages, the kind of vector search and the number of pieces; None without passages."""
-        row = self.read_rows("""select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces""")[0]
+        statement = "select coalesce(sum(passages), 0)::bigint, count(*) from library_pieces"
+        ((passages, pieces),) = self.read_rows(statement)
         kind = "hnsw" if self.has_dense_index() else "exact"
-        return {"passages": row[0], "dense": kind, "pieces": row[1]} if row[0] else None
+        return {"passages": passages, "dense": kind, "pieces": pieces} if passages else None

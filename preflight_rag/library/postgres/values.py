@@ -53,31 +53,28 @@ def vector_text(vector: np.ndarray) -> str:
 
 def storable_json(value: Any) -> str:
     """Return a value as JSON that PostgreSQL accepts: without NULs and lone surrogates in its texts."""
-    return json.dumps(_cleaned(value), ensure_ascii=False, default=str)
+    return json.dumps(_without_invalid_characters(value), ensure_ascii=False, default=str)
 
 
-def _cleaned(value: Any) -> Any:
-    """Return a JSON value without the characters that PostgreSQL cannot store."""
+def _without_invalid_characters(value: Any) -> Any:
+    """Return a JSON value without the characters that PostgreSQL cannot store; other values become text."""
     if isinstance(value, str):
         return storable_text(value)
     if isinstance(value, Mapping):
-        return {storable_text(str(key)): _cleaned(each) for key, each in value.items()}
+        return {storable_text(str(key)): _without_invalid_characters(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_cleaned(each) for each in value]
+        return [_without_invalid_characters(entry) for entry in value]
     return value if isinstance(value, int | float | bool | None) else storable_text(str(value))
 
 
 def storable_passage(passage: Passage, key: str) -> tuple[Passage, str]:
     """Return a passage, and the key of its embedded text, without characters that PostgreSQL rejects.
 
-    The id is that of the resulting text.
+    If the passage changes, its id and the key become those of the resulting text.
     """
-    names = ("document_id", "text", "title")
-    changed = {
-        name: text for name in names if (text := storable_text(getattr(passage, name))) != getattr(passage, name)
-    }
-    if not changed:
+    document_id, text, title = map(storable_text, (passage.document_id, passage.text, passage.title))
+    if (document_id, text, title) == (passage.document_id, passage.text, passage.title):
         return passage, key
-    kept = passage.model_copy(update=changed)
-    kept = kept.model_copy(update={"id": passage_id(kept.document_id, kept.start, kept.text)})
-    return kept, vector_key(kept)
+    id = passage_id(document_id, passage.start, text)
+    cleaned = passage.model_copy(update={"id": id, "document_id": document_id, "text": text, "title": title})
+    return cleaned, vector_key(cleaned)

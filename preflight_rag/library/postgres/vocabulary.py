@@ -40,14 +40,15 @@ class PostgresVocabulary(Vocabulary):
         return int(self._store.read_rows("select count(distinct word) from library_words")[0][0])
 
     def counts(self, words: Iterable[str]) -> dict[str, WordCount]:
-        """Return the counts of those words that the library contains, by the word as given."""
-        wanted: dict[str, list[str]] = {}
+        """Return the counts of those words that the library contains, by the word as given; case is ignored."""
+        spellings: dict[str, list[str]] = {}
         for word in words:
-            wanted.setdefault(storable_text(normalize("NFC", word).lower()), []).append(word)
-        found: dict[str, WordCount] = {}
-        for row in self._store.read_rows(_COUNTS, [list(wanted)]) if wanted else ():
-            found.update(dict.fromkeys(wanted[row[0]], WordCount(*row)))
-        return found
+            spellings.setdefault(storable_text(normalize("NFC", word).lower()), []).append(word)
+        counts: dict[str, WordCount] = {}
+        for row in self._store.read_rows(_COUNTS, [list(spellings)]) if spellings else ():
+            count = WordCount(*row)
+            counts.update(dict.fromkeys(spellings[count.word], count))
+        return counts
 
     def similar(self, word: str, distance: int) -> list[WordCount]:
         """Return the words of which `word` may be a misspelling; see `Vocabulary.similar`."""

@@ -62,7 +62,7 @@ class PostgresWriter:
     ) -> IngestReport:
         """Add or update the documents of files and folders; all become visible together at the end."""
         path_list = given_paths(paths)
-        with self._published(progress) as run:
+        with self._publish_after(progress) as run:
             splitter = open_recorded_splitter(run, self._embedder.get(), self._splitter)
             report = ingest_files(
                 run,
@@ -91,7 +91,7 @@ class PostgresWriter:
         from preflight_rag.ingest.cluster import ClusterIngest
 
         path_list = given_paths(paths)
-        with self._published(progress) as run:
+        with self._publish_after(progress) as run:
             name = open_recorded_splitter(run, self._embedder.get(), self._splitter).settings()["name"]
             cluster = ClusterIngest(run, name, workers=workers, progress=progress, stop=stop)
             report = cluster.add_files(path_list, max_bytes)
@@ -100,14 +100,17 @@ class PostgresWriter:
 
     def add(self, documents: Iterable[Document], *, progress: Progress | None = None) -> IngestReport:
         """Add or update documents that are in memory."""
-        with self._published(progress) as run:
+        with self._publish_after(progress) as run:
             ingestion = self._open_ingestion(run, progress, len(documents) if isinstance(documents, Sequence) else None)
             ingestion.add_documents(documents)
         ingestion.report.copies += run.copies
         return ingestion.report
 
     def intern(self, documents: Sequence[Document], *, deadline: float = DEADLINE) -> InternReport:
-        """Store documents that a turn found elsewhere; searches find them at once."""
+        """Store documents that a turn found elsewhere; searches find them at once.
+
+        Documents that cannot be stored, or not before the deadline in seconds, are named in the report's problems.
+        """
         end_time = time.monotonic() + deadline
         last_by_id = {document.id: document for document in documents}
         documents = [storable(document) for document in last_by_id.values()]
@@ -132,13 +135,13 @@ class PostgresWriter:
 
     def delete_documents(self, document_ids: Sequence[str]) -> int:
         """Delete documents, their passages, vectors and words; return how many existed."""
-        with self._published(None) as run:
+        with self._publish_after(None) as run:
             return run.retire_documents(document_ids)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
         """Replace a document's tags; return False if there is no such document."""
         tags = check_tags(tags)
-        with self._published(None) as run:
+        with self._publish_after(None) as run:
             return run.set_tags(document_id, tags)
 
     def rebuild(self) -> None:
@@ -153,8 +156,8 @@ class PostgresWriter:
         return Ingestion(run, self._embedder.get(), splitter, progress, total)
 
     @contextmanager
-    def _published(self, progress: Progress | None) -> Iterator[DocumentWriting]:
-        """Publish a run at the end of the block; if the block fails, the next run publishes it."""
+    def _publish_after(self, progress: Progress | None) -> Iterator[DocumentWriting]:
+        """Yield a new run, and publish it at the end of the block; if the block fails, the next run publishes it."""
 
         def step(name: str) -> None:
             """Report that a step of publishing begins."""

@@ -23,7 +23,7 @@ from preflight_rag.databases.postgres import Connection, storable_text, translat
 from preflight_rag.ingest.document_store import PreparedDocument, StoredDocument
 from preflight_rag.ingest.report import DocumentCopy
 from preflight_rag.library.index.terms import analysed_probe
-from preflight_rag.library.postgres.copies import link
+from preflight_rag.library.postgres.copies import link_published
 from preflight_rag.library.postgres.dense_index import index_vectors
 from preflight_rag.library.postgres.hashed_terms import encoded_terms
 from preflight_rag.library.postgres.pieces import PostingPieces, passage_texts
@@ -45,13 +45,13 @@ outdated."""
 PURGED_AT_ONCE = 20_000
 """Passages, and terms of them, whose lists are rewritten at once; guesses: lists take megabytes."""
 
-_WRITE = """
+_RETIRE = """
     update library_{table} set retired = %(run)s
     where {which} and retired is null
 """
 # Two numbers: one for the runs of this schema, so that they meet no other lock, and the run's own.
-_ALIVE = "('x' || substr(md5('preflight library run ' || current_schema()), 1, 8))::bit(32)::int, %s"
-_MAINTENANCE = "hashtextextended('preflight library maintenance ' || current_schema(), 0)"
+_RUN_LOCK = "('x' || substr(md5('preflight library run ' || current_schema()), 1, 8))::bit(32)::int, %s"
+_MAINTENANCE_LOCK = "hashtextextended('preflight library maintenance ' || current_schema(), 0)"
 
 
 class DocumentWriting:
@@ -71,21 +71,21 @@ class DocumentWriting:
         self._store, self._connection, self._wait = store, connection, wait_seconds
         self._pieces = PostingPieces(connection)
         self._number: int | None = None
-        self._known: tuple[str, StoredDocument | None] | None = None
+        self._last_read: tuple[str, StoredDocument | None] | None = None
 
     @property
     def number(self) -> int:
         """Number of this run, which begins with its first write."""
         if self._number is None:
-            number = self._one("select nextval(%s)::integer", [RUNS])
+            number = self._read_value("select nextval(%s)::integer", [RUNS])
             # Locked before it is listed: without its lock, a listed run passes for that of a killed process.
-            self._connection.execute(f"select pg_advisory_lock({_ALIVE})", [number])
+            self._connection.execute(f"select pg_advisory_lock({_RUN_LOCK})", [number])
             self._connection.execute("insert into library_runs values (%s)", [number])
             self._number = number
         return self._number
 
     def meta(self, key: str) -> Any:
-        """Return a setting, or None."""
+        """Return the value of a setting; None if it was never recorded."""
         return self._store.meta(key)
 
     def set_meta(self, key: str, value: Any) -> None:
@@ -94,12 +94,14 @@ class DocumentWriting:
 
     def document(self, document_id: str) -> StoredDocument | None:
         """Return the stored state of a document, including unpublished runs; None if it is not stored."""
-        if self._known is None or self._known[0] != document_id:
+        # An ingest reads each document's state twice.
+        last_id, document = self._last_read or (None, None)
+        if last_id != document_id:
             statement = "select content_hash, origin from library_documents where id = %s and retired is null"
             row = self._connection.execute(statement, [storable_text(document_id)]).fetchone()
-            # An ingest reads each document's state twice.
-            self._known = document_id, StoredDocument(*row) if row else None
-        return self._known[1]
+            document = StoredDocument(*row) if row else None
+            self._last_read = document_id, document
+        return document
 
     def documents_from(self, sources: Sequence[str]) -> dict[str, str]:
         """Return the id of the document read from each of these files, by source."""
@@ -119,20 +121,20 @@ class DocumentWriting:
 
     def set_origin(self, document_id: str, origin: str) -> None:
         """Record that an unchanged document now comes from another file."""
-        self._known = None
+        self._last_read = None
         statement = "update library_documents set origin = %s where id = %s and retired is null"
         self._connection.execute(statement, [storable_text(origin), storable_text(document_id)])
 
     def embedded(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """Return the vectors that exist already, stored or set aside, by key."""
-        found: dict[str, bytes] = {}
+        """Return the vectors that are stored or set aside already, as bytes by the key of the embedded text."""
+        vectors: dict[str, bytes] = {}
         for statement in (
             "select input, vector_send(vector) from library_vectors where input = any(%s)",
             "select input, vector from library_kept_vectors where input = any(%s)",
         ):
             for key, sent in self._connection.execute(statement, [list(keys)], binary=True):
-                found[key] = vector_values(sent).astype("<f4").tobytes()
-        return found
+                vectors[key] = vector_values(sent).astype("<f4").tobytes()
+        return vectors
 
     def keep_vectors(self, vectors: Mapping[str, bytes]) -> None:
         """Set aside vectors of passages that are not stored, by key, for the next run."""
@@ -144,19 +146,24 @@ class DocumentWriting:
 
     def drop_kept_vectors(self) -> None:
         """Delete the vectors that an earlier run set aside."""
-        if self._one("select exists (select from library_kept_vectors)"):
+        if self._read_value("select exists (select from library_kept_vectors)"):
             self._connection.execute("delete from library_kept_vectors")
 
     def write_documents(self, documents: Sequence[PreparedDocument]) -> None:
-        """Add or replace documents in one transaction, without those that another writer has stored meanwhile."""
-        self._known = None
-        latest = {storable_text(each.document.id): each for each in documents}
-        with self._documents(latest) as known:
-            new = {
-                name: each for name, each in latest.items() if name not in known or known[name][0] != each.content_hash
-            }
-            self._retire([name for name in new if name in known])
-            self._insert(new, {name: known[name][1] for name in new if name in known})
+        """Add or replace documents in one transaction, without those whose content is stored already."""
+        self._last_read = None
+        latest = {storable_text(prepared.document.id): prepared for prepared in documents}
+        with self._lock_documents(latest) as stored:
+            # Another writer may have stored some of them meanwhile.
+            new, previous_metadata = {}, {}
+            for id, prepared in latest.items():
+                content_hash, metadata = stored.get(id, (None, None))
+                if content_hash != prepared.content_hash:
+                    new[id] = prepared
+                    if metadata is not None:
+                        previous_metadata[id] = metadata
+            self._retire(list(previous_metadata))
+            self._insert(new, previous_metadata)
 
     def retire_document(self, document_id: str) -> bool:
         """Remove a document; return False if there is none."""
@@ -164,28 +171,33 @@ class DocumentWriting:
 
     def retire_documents(self, document_ids: Sequence[str]) -> int:
         """Remove documents; return how many existed."""
-        self._known = None
-        names = dict.fromkeys(map(storable_text, document_ids))
-        with self._documents(names) as known:
-            self._retire(list(known))
-        return len(known)
+        self._last_read = None
+        ids = dict.fromkeys(map(storable_text, document_ids))
+        with self._lock_documents(ids) as stored:
+            self._retire(list(stored))
+        return len(stored)
 
     def set_tags(self, document_id: str, tags: Sequence[str]) -> bool:
         """Replace a document's tags; return False if there is no such document."""
-        name = storable_text(document_id)
-        with self._documents([name]) as known:
-            if name not in known:
+        id = storable_text(document_id)
+        with self._lock_documents([id]) as stored:
+            if id not in stored:
                 return False
-            metadata = {key: value for key, value in known[name][1].items() if key != "tags"}
-            changed = {**metadata, **({"tags": list(tags)} if tags else {}), "tagged": True}
+            _, metadata = stored[id]
+            metadata.pop("tags", None)
+            if tags:
+                metadata["tags"] = list(tags)
+            metadata["tagged"] = True
             statement = "update library_documents set metadata = %s where id = %s and retired is null"
-            self._connection.execute(statement, [storable_json(changed), name])
-            self._count_on("tagged")
+            self._connection.execute(statement, [storable_json(metadata), id])
+            self._increment("tagged")
         return True
 
     @contextmanager
-    def _documents(self, names: Sequence[str] | Mapping[str, Any]) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
-        """Lock documents for a transaction, and yield the hash and metadata of the existing ones.
+    def _lock_documents(
+        self, ids: Sequence[str] | Mapping[str, Any]
+    ) -> Iterator[dict[str, tuple[str, dict[str, Any]]]]:
+        """Open a transaction, lock documents in it, and yield the content hash and metadata of the existing ones by id.
 
         Raises:
             LibraryBusy: Another run has written one of them, and was not published in time.
@@ -193,17 +205,17 @@ class DocumentWriting:
         number, deadline = self.number, time.monotonic() + self._wait
         while True:
             with self._connection.transaction():
-                other = self._other_run(names, number)
-                if other is None:
+                other_run = self._find_other_run(ids, number)
+                if other_run is None:
                     statement = """select id, content_hash, metadata::text from library_documents
                         where id = any(%s) and retired is null"""
-                    rows = self._connection.execute(statement, [list(names)]).fetchall()
-                    yield {name: (digest, json.loads(metadata)) for name, digest, metadata in rows}
+                    rows = self._connection.execute(statement, [list(ids)]).fetchall()
+                    yield {id: (content_hash, json.loads(metadata)) for id, content_hash, metadata in rows}
                     return
             # Outside of the transaction, whose locks on the documents could keep the other run from going on.
-            self._wait_for(other, deadline)
+            self._wait_for(other_run, deadline)
 
-    def _other_run(self, names: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
+    def _find_other_run(self, ids: Sequence[str] | Mapping[str, Any], number: int) -> int | None:
         """Return an unpublished run that has added or removed one of the documents; None if there is none.
 
         The documents are locked first, in one order, so that two runs with documents in common cannot deadlock.
@@ -211,24 +223,24 @@ class DocumentWriting:
         self._connection.execute(
             """select pg_advisory_xact_lock(hashtextextended('preflight document ' || current_schema() || name, 0))
             from (select name from unnest(%s::text[]) as name order by name) as ordered""",
-            [list(names)],
+            [list(ids)],
         )
         row = self._connection.execute(
             """select run from library_runs where run <> %(own)s and exists (
                 select from library_documents where id = any(%(ids)s)
                 and (added = library_runs.run or retired = library_runs.run)) limit 1""",
-            {"own": number, "ids": list(names)},
+            {"own": number, "ids": list(ids)},
         ).fetchone()
         if row is None or self._is_dead(row[0]):
             return None
         return int(row[0])
 
     def _is_dead(self, run: int) -> bool:
-        """Return whether a run's process has ended; its documents are then taken over by the next publication."""
-        if not self._one(f"select pg_try_advisory_lock({_ALIVE})", [run]):
+        """Return whether the process of an unpublished run has ended; the next publication takes the run over."""
+        if not self._read_value(f"select pg_try_advisory_lock({_RUN_LOCK})", [run]):
             return False
         # The lock was taken only to see whether another process holds it.
-        self._connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
+        self._connection.execute(f"select pg_advisory_unlock({_RUN_LOCK})", [run])
         return True
 
     def _wait_for(self, run: int, deadline: float) -> None:
@@ -245,27 +257,29 @@ class DocumentWriting:
                 )
             time.sleep(POLL_SECONDS)
 
-    def _retire(self, names: Sequence[str]) -> None:
+    def _retire(self, ids: Sequence[str]) -> None:
         """Mark the present versions of documents as removed by this run."""
-        if not names:
+        if not ids:
             return
-        values = {"run": self.number, "ids": list(names)}
-        statement = _WRITE.format(table="documents", which="id = any(%(ids)s)") + " returning key"
+        values = {"run": self.number, "ids": list(ids)}
+        statement = _RETIRE.format(table="documents", which="id = any(%(ids)s)") + " returning key"
         values["keys"] = [row[0] for row in self._connection.execute(statement, values)]
         self._connection.execute(
-            f"""with gone as ({_WRITE.format(table="passages", which="document = any(%(keys)s)")} returning row)
+            f"""with gone as ({_RETIRE.format(table="passages", which="document = any(%(keys)s)")} returning row)
             update library_vectors set retired = %(run)s where row in (select row from gone)""",
             values,
         )
 
-    def _insert(self, documents: Mapping[str, PreparedDocument], before: Mapping[str, dict[str, Any]]) -> None:
-        """Add versions of documents, with the tags that users gave to the previous versions."""
+    def _insert(
+        self, documents: Mapping[str, PreparedDocument], previous_metadata: Mapping[str, dict[str, Any]]
+    ) -> None:
+        """Add versions of documents by id, with the tags that users gave to the previous versions, if there are any."""
         if not documents:
             return
         now, run, connection = datetime.now(UTC).isoformat(timespec="seconds"), self.number, self._connection
         # COPY returns no numbers, so they are taken from the sequences first.
-        keys = self._next("library_documents_key_seq", len(documents))
-        rows = iter(self._next(ROWS, sum(len(each.passages) for each in documents.values())))
+        keys = self._next_numbers("library_documents_key_seq", len(documents))
+        rows = iter(self._next_numbers(ROWS, sum(len(prepared.passages) for prepared in documents.values())))
         with connection.cursor() as cursor:
             with cursor.copy(
                 """copy library_documents (key, id, source, title, date, authors, metadata, content_hash, origin,
@@ -274,29 +288,28 @@ class DocumentWriting:
                 copy.set_types(
                     [*("int8", "text", "text", "text", "text", "text", "text"), *["text"] * 3, "bool", "int4"]
                 )
-                for key, (name, each) in zip(keys, documents.items(), strict=True):
-                    document = _tagged(each.document, before.get(name, {}))
-                    texts = (name, document.source, document.title, document.date)
+                for key, (id, prepared) in zip(keys, documents.items(), strict=True):
+                    document = _keep_user_tags(prepared.document, previous_metadata.get(id, {}))
+                    texts = (id, document.source, document.title, document.date)
                     values = (
                         storable_json(document.authors),
                         storable_json(document.metadata),
-                        each.content_hash,
-                        each.origin,
+                        prepared.content_hash,
+                        prepared.origin,
                         now,
                     )
                     retracted = is_retracted(document.title)
                     copy.write_row((key, *map(storable_text, (*texts, *values)), retracted, run))
             passages, vectors = [], []
-            for key, each in zip(keys, documents.values(), strict=True):
-                for position, (passage, name, vector) in enumerate(
-                    zip(each.passages, each.keys, each.vectors, strict=True)
-                ):
+            for key, prepared in zip(keys, documents.values(), strict=True):
+                with_vectors = zip(prepared.passages, prepared.keys, prepared.vectors, strict=True)
+                for position, (original, original_key, vector) in enumerate(with_vectors):
                     row = next(rows)
-                    kept, embedded = storable_passage(passage, name)
-                    place = (position, kept.text, kept.start, kept.end, kept.page, kept.tokens)
-                    terms = encoded_terms(kept.title, kept.text)
-                    passages.append((row, kept.id, key, *place, storable_json(kept.metadata), terms, run))
-                    vectors.append((row, embedded, vector_binary(vector), run))
+                    passage, vector_key = storable_passage(original, original_key)
+                    fields = (position, passage.text, passage.start, passage.end, passage.page, passage.tokens)
+                    terms = encoded_terms(passage.title, passage.text)
+                    passages.append((row, passage.id, key, *fields, storable_json(passage.metadata), terms, run))
+                    vectors.append((row, vector_key, vector_binary(vector), run))
             with cursor.copy(
                 """copy library_passages (row, id, document, position, text, start, "end", page, tokens, metadata,
                 terms, added) from stdin (format binary)"""
@@ -304,13 +317,13 @@ class DocumentWriting:
                 copy.set_types(
                     [*("int8", "text", "int8", "int4", "text", "int4", "int4", "int4", "int4"), "text", "bytea", "int4"]
                 )
-                for values_of_passage in passages:
-                    copy.write_row(values_of_passage)
+                for passage_values in passages:
+                    copy.write_row(passage_values)
             with cursor.copy("copy library_vectors (row, input, vector, added) from stdin (format binary)") as copy:
                 # pgvector's binary form, sent without conversion.
                 copy.set_types(["int8", "text", "bytea", "int4"])
-                for values_of_vector in vectors:
-                    copy.write_row(values_of_vector)
+                for vector_row in vectors:
+                    copy.write_row(vector_row)
 
     def publish(self, step: Callable[[str], None] = lambda name: None) -> None:
         """Publish this run and the runs of killed processes, then delete what is no longer visible.
@@ -320,10 +333,10 @@ class DocumentWriting:
                 copies among its documents are found.
         """
         connection = self._connection
-        dead = [run for run in self._runs() if self._adopts(run)]
+        dead = [run for run in self._unpublished_runs() if self._takes_over(run)]
         try:
             # A run that was published since the runs were read can be locked, too; its words are stored already.
-            runs = sorted(self._runs() & {*dead, self._number})
+            runs = sorted(self._unpublished_runs() & {*dead, self._number})
             if runs:
                 step(WORDS)
                 with connection.transaction():
@@ -331,34 +344,34 @@ class DocumentWriting:
                     added = "p.added = any(%(runs)s) and (p.retired is null or p.retired <> all(%(runs)s))"
                     self._pieces.add(added, {"runs": runs})
                     connection.execute("delete from library_runs where run = any(%s)", [runs])
-                    self._count_on("generation")
+                    self._increment("generation")
         finally:
             for run in dead:
-                connection.execute(f"select pg_advisory_unlock({_ALIVE})", [run])
+                connection.execute(f"select pg_advisory_unlock({_RUN_LOCK})", [run])
         if self._number is not None:
-            connection.execute(f"select pg_advisory_unlock({_ALIVE})", [self._number])
+            connection.execute(f"select pg_advisory_unlock({_RUN_LOCK})", [self._number])
             self._number = None
         # Copies are looked for among published documents; if this fails, the next publication finds them.
-        self.copies = link(connection, self._wait)
+        self.copies = link_published(connection, self._wait)
         step(PURGE)
-        self._tidy()
+        self._maintain()
 
-    def _runs(self) -> set[int]:
-        """Return the runs that are not published."""
+    def _unpublished_runs(self) -> set[int]:
+        """Return the numbers of the runs that are not published."""
         return {run for (run,) in self._connection.execute("select run from library_runs")}
 
-    def _adopts(self, run: int) -> bool:
-        """Return whether an unpublished run has lost its process; if so, this run takes it over."""
-        # Its own lock a session gets a second time, so its own run would pass for a killed one.
-        return run != self._number and self._one(f"select pg_try_advisory_lock({_ALIVE})", [run])
+    def _takes_over(self, run: int) -> bool:
+        """Lock an unpublished run if its process has ended, and return whether it has; this run publishes it then."""
+        # A session gets its own lock a second time, so its own run would seem to be one of a killed process.
+        return run != self._number and self._read_value(f"select pg_try_advisory_lock({_RUN_LOCK})", [run])
 
-    def _tidy(self) -> None:
+    def _maintain(self) -> None:
         """Delete rows that are visible to nobody, merge pieces, and create the vector index if there are many vectors.
 
         One process at a time; a second one leaves the work to the next publication.
         """
         deadline = time.monotonic() + self._wait
-        while not self._one(f"select pg_try_advisory_lock({_MAINTENANCE})"):
+        while not self._read_value(f"select pg_try_advisory_lock({_MAINTENANCE_LOCK})"):
             if time.monotonic() > deadline:
                 return
             time.sleep(POLL_SECONDS)
@@ -367,13 +380,16 @@ class DocumentWriting:
                 pass
             self._pieces.merge()
             self._index_vectors()
-            self._count_values()
+            self._update_statistics()
         finally:
             with suppress(psycopg.Error):
-                self._connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
+                self._connection.execute(f"select pg_advisory_unlock({_MAINTENANCE_LOCK})")
 
     def _purge(self) -> bool:
-        """Delete some of the rows that will never be visible again, with their words; return whether there were any."""
+        """Delete up to `PURGED_AT_ONCE` passages that will never be visible again; return whether there were any.
+
+        Their vectors and words are deleted with them, and documents that have no passage left.
+        """
         import numpy as np
 
         connection = self._connection
@@ -403,7 +419,7 @@ class DocumentWriting:
         Searches meanwhile find each passage once: the new lists replace the old ones in one transaction.
         """
         connection = self._connection
-        if not self._one(f"select pg_try_advisory_lock({_MAINTENANCE})"):
+        if not self._read_value(f"select pg_try_advisory_lock({_MAINTENANCE_LOCK})"):
             raise LibraryBusy(
                 f"The library in {self._store.name} is being written by another process",
                 help="Try again when it has finished",
@@ -415,14 +431,14 @@ class DocumentWriting:
                 self._pieces.clear()
                 self._renew_terms()
                 self._pieces.add(sees("p"), {})
-                self._count_on("generation")
+                self._increment("generation")
             # Only once the terms are stored: until then, searches must not rely on them.
             self.set_meta(ANALYSER, analysed_probe())
             self._index_vectors(again=True)
             connection.execute(f"vacuum analyze {', '.join(TABLES)}")
         finally:
             with suppress(psycopg.Error):
-                connection.execute(f"select pg_advisory_unlock({_MAINTENANCE})")
+                connection.execute(f"select pg_advisory_unlock({_MAINTENANCE_LOCK})")
 
     def _renew_terms(self) -> None:
         """Rewrite the stored terms of passages for which today's analyser gives other terms."""
@@ -435,13 +451,13 @@ class DocumentWriting:
                     [(encoded_terms(title, text), row) for row, _, title, text in rows],
                 )
 
-    def _count_values(self) -> None:
-        """Have the server update its planner statistics if a tenth of the data or more is new.
+    def _update_statistics(self) -> None:
+        """Have the server update its planner's statistics if a tenth of the data or more is new.
 
-        The server does so by itself later. Vectors are left out.
+        The server does so by itself later. The contents of vectors are left out.
         """
-        passages = self._one("select coalesce(sum(passages), 0)::float8 from library_pieces")
-        counted = self._one("select reltuples from pg_class where oid = 'library_passages'::regclass")
+        passages = self._read_value("select coalesce(sum(passages), 0)::float8 from library_pieces")
+        counted = self._read_value("select reltuples from pg_class where oid = 'library_passages'::regclass")
         if abs(passages - counted) > 0.1 * passages:
             self._connection.execute(
                 "analyze library_documents, library_passages, library_postings, library_vectors (row, added, retired)"
@@ -451,26 +467,28 @@ class DocumentWriting:
         """Build the vector index if it is due, and count the change as a new generation."""
         dimension = int((self.meta("embedder") or {}).get("dimension", 0))
         if index_vectors(self._connection, dimension, again=again):
-            self._count_on("generation")
+            self._increment("generation")
 
-    def _count_on(self, key: str) -> None:
-        """Increase the number that a setting holds."""
+    def _increment(self, key: str) -> None:
+        """Increase the number in a setting by 1."""
         self._connection.execute("update library_meta set value = ((value::bigint) + 1)::text where key = %s", [key])
 
-    def _next(self, sequence: str, count: int) -> list[int]:
-        """Return the next numbers of a sequence."""
+    def _next_numbers(self, sequence: str, count: int) -> list[int]:
+        """Return the next `count` numbers of a sequence."""
         statement = "select nextval(%s) from generate_series(1, %s)"
         return [number for (number,) in self._connection.execute(statement, [sequence, count])]
 
-    def _one(self, statement: str, values: Sequence[Any] = ()) -> Any:
-        """Return the only value of a statement's only row."""
+    def _read_value(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        """Return the only value of a statement's only row; None if there is no row."""
         row = self._connection.execute(statement, values or None).fetchone()
         return row[0] if row else None
 
 
 @contextmanager
 def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriting]:
-    """Yield a run over its own connection; if it is not published, the next publication includes it.
+    """Yield a new run, with a connection of its own, which is closed at the end of the block.
+
+    The caller publishes the run; if it does not, the next publication of another run includes it.
 
     Raises:
         LibraryUnavailable: No server answers, or the connection was lost.
@@ -483,9 +501,9 @@ def writing(store: PostgresStore, wait_seconds: float) -> Iterator[DocumentWriti
             connection.close()
 
 
-def _tagged(document: Document, before: Mapping[str, Any]) -> Document:
-    """Return a new version of a document, with the tags that users gave to the previous one."""
-    if not before.get("tagged"):
+def _keep_user_tags(document: Document, previous_metadata: Mapping[str, Any]) -> Document:
+    """Return a new version of a document, with the tags that users gave to the previous one, if they gave any."""
+    if not previous_metadata.get("tagged"):
         return document
-    own = {name: before[name] for name in ("tags", "tagged") if name in before}
-    return document.model_copy(update={"metadata": {**document.metadata, **own}})
+    user_tags = {key: previous_metadata[key] for key in ("tags", "tagged") if key in previous_metadata}
+    return document.model_copy(update={"metadata": {**document.metadata, **user_tags}})

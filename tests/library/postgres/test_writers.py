@@ -128,14 +128,14 @@ def test_a_run_that_is_published_while_the_next_one_looks_for_killed_runs_is_pub
     with run_of(library) as one, run_of(library) as other:
         one.write_documents([prepared(embedder, "tea", "Tea is hot.")])
         other.write_documents([prepared(embedder, "ice", "Ice is cold.")])
-        adopts = other._adopts
+        adopts = other._takes_over
 
         def publish_first(run):
             if run == one._number:
                 one.publish()
             return adopts(run)
 
-        monkeypatch.setattr(other, "_adopts", publish_first)
+        monkeypatch.setattr(other, "_takes_over", publish_first)
         other.publish()
     assert library.stats()["documents"] == 2
     assert library.verify() == []
