@@ -298,9 +298,11 @@ _LABELLED_CELL = re.compile(r"(?:^|\| )(?P<label>[^|:]{2,60}): (?P<value>[^|]+?)
 _NOUN_PHRASE = re.compile(r"(?:the|our|your|its|their) [a-z-]+(?: [a-z-]+){0,3}")
 _LAST_PHRASE = re.compile(rf"(?P<before>.*)\b(?P<preposition>{_PREPOSITIONS})\s+(?P<object>.+)$", re.I)
 _YEAR_ALONE = re.compile(r"(?:(?:in|for|during) )?(?:the year )?(?P<year>(?:19|20)\d\d)")
-_PART_OF_DATE = re.compile(
-    r"\b(?:19|20)\d\d[-/]\d|\b\d{1,2}(?:st|nd|rd|th)? (?:of )?[A-Z][a-z]+ (?:19|20)\d\d\b|[-/](?:19|20)\d\d"
+_YEAR_AT_END_OF_TIME = re.compile(
+    r"\b(?:in|of|for|during|(?:in|of|for|since) (?:January|February|March|April|May|June|July|August|September|October"
+    r"|November|December)) (?P<year>(?:19|20)\d\d)$"
 )
+_NO_PLACE = re.compile(r"Q[1-4]|H[12]|Dollars?|Euros?|Pounds?|English|French|German|Spanish|Italian|Chinese|Japanese")
 _NAME_OF_PLACE = r"(?:the )?[A-Z][\w'’-]{0,30}(?: [A-Z][\w'’-]{0,30}){0,3}"
 _IN_PLACE = re.compile(rf"[Ii]n (?P<place>{_NAME_OF_PLACE})")
 _PLACE_AND_TIME = re.compile(
@@ -1036,15 +1038,15 @@ def _replace_phrase(question: str, fragment: str) -> str:
 
 
 def _replace_year(stem: str, fragment: str) -> str:
-    """Return the question with the year of a fragment, "in 2022", in place of its only year; "" for other fragments.
+    """Return the question with the year of a fragment, "in 2022", in place of the one at its end; "" for other forms.
 
     What the year belongs to stays: "in the first half of 2023" becomes "in the first half of 2022".
     """
-    new_year, old_years = _YEAR_ALONE.fullmatch(fragment), list(YEAR.finditer(stem))
-    # "in 2021-22" and "on 3 May 2023" are other times than a year's.
-    if new_year is None or len(old_years) != 1 or _PART_OF_DATE.search(stem):
+    only_year, old_year = _YEAR_ALONE.fullmatch(fragment), _YEAR_AT_END_OF_TIME.search(stem)
+    # "May 3, 2023" is a day, "RFC 2026" a name, and "since 2015" a beginning; of two years either may be meant.
+    if only_year is None or old_year is None or len(YEAR.findall(stem)) != 1:
         return ""
-    return f"{stem[: old_years[0].start()]}{new_year['year']}{stem[old_years[0].end() :]}?"
+    return f"{stem[: old_year.start('year')]}{only_year['year']}?"
 
 
 def _replace_place_before_time(stem: str, fragment: str) -> str:
@@ -1160,6 +1162,7 @@ def new_names(message: str) -> list[str]:
     is_question = _CLAUSE_START.match(fragment) is not None
     # The first word of a question is no name, while that of a fragment, "Potato", may be one.
     capitalised = _capitalised_names(fragment if is_question else f"and {fragment}")
+    capitalised = [name for name in capitalised if not _LEADING_CONNECTIVES.fullmatch(name)]
     is_whole_question = is_question and fragment == message and not _BACK_REFERENCE.search(fragment)
     topics = words(fragment) if is_whole_question else []
     only_topic = topics if len(topics) == 1 else []

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from preflight_rag.text.values import figures_of
 
 _ASKS_DEADLINE = re.compile(
-    r"\b(?:deadline|closing date|due date|last (?:day|date)|how late can|at the latest"
-    r"|(?:by|until) (?:when|what (?:date|time|day)|which (?:date|day)))\b",
+    r"^\W*(?:when|what)(?:['’]s| is| was) (?:the |our |your )?(?:[\w-]{1,30} ){0,2}"
+    r"(?:deadline|closing date|due date|last (?:day|date) (?:to|for))\b|^\W*by (?:when|(?:what|which) (?:date|day))\b",
     re.IGNORECASE,
 )
 _LIMITS_TIME = re.compile(
@@ -23,12 +23,13 @@ _MONTH_OR_DAY = re.compile(
     r"|\d{1,3} (?:(?:working|business|calendar) )?(?:days?|weeks?|months?))\b"
 )
 _ASKS_AGE_LIMIT = re.compile(
-    r"\b(?:how old (?:do|does|must|should|need|has|have)\b|(?:what|which) age (?:do|does|must|should|can|may|is|are)\b"
-    r"|(?:minimum|maximum|lowest|youngest) age\b|from (?:what|which) age\b|at (?:what|which) age\b|old enough\b)",
+    r"\b(?:how old (?:do|does|must|should|need|has|have)\b|(?:what|which) age (?:do|does|must|should|can|may)\b"
+    r"|(?:minimum|maximum|lowest|youngest) age\b|from (?:what|which) age\b)",
     re.IGNORECASE,
 )
 _STATES_AGE = re.compile(
-    r"\byears? (?:of age|old and|or (?:older|over|younger))|\b(?:aged?|ages)\b(?: of)?[^.]{0,20}\d"
+    r"\b(?:be|are) (?:(?:at least|over|under) )?(?:\d{1,2}|sixteen|eighteen|twenty-one)\b(?! ?%)|\b\d{1,2}\+"
+    r"|\byears? (?:of age|old and|or (?:older|over|younger))|\b(?:aged?|ages)\b(?: of)?[^.]{0,20}\d"
     r"|\b\d{1,3}-year-olds\b|\b(?:at least|over|under|from|until) (?:the age of )?[\w-]{1,12} years old\b"
     r"|\b(?:over|under)[- ]\d{1,2}(?:s|['’]s)\b|\b(?:turn(?:s|ed)?|reach(?:es|ed)?|attain(?:s|ed)?) \d{1,2}\b"
     r"|\b(?:adults only|only adults|for adults)\b",

@@ -23,7 +23,7 @@ def with_joined_words(question: str, sources: Sequence[Source]) -> str:
         question: The question.
         sources: The passages.
     """
-    texts = [f"{source.title} {source.text}".casefold() for source in sources]
+    texts = [" ".join(f"{source.title} {source.text}".replace("-", " ").casefold().split()) for source in sources]
     known: dict[str, list[str]] = {}
     for word in dict.fromkeys(word for text in texts for word in _WORD.findall(text)):
         known.setdefault(_stem(word), []).append(word)
@@ -32,10 +32,17 @@ def with_joined_words(question: str, sources: Sequence[Source]) -> str:
         pair = f"{first} {second}"
         is_short = min(len(first), len(second)) < LEAST_LETTERS
         has_stop_word = not STOP_WORDS.isdisjoint(pair.casefold().split())
-        if is_short or has_stop_word or pair not in result or any(pair.casefold() in text for text in texts):
+        is_name = second[0].isupper()  # "Mary Land" is nobody's Maryland
+        if (
+            is_short
+            or has_stop_word
+            or is_name
+            or f" {pair}" not in result
+            or any(pair.casefold() in text for text in texts)
+        ):
             continue
         if joined := _find_joined_form(first.casefold(), second.casefold(), known):
-            result = result.replace(pair, joined, 1)
+            result = result.replace(f" {pair}", f" {joined}", 1)
     return result
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from preflight_rag.offline.scored_sentences import ScoredSentence
 
 WEIGHTS = Path(__file__).with_name("sentence_order.json")
-_TWO_NUMBERS = re.compile(r"\b(?P<first>[1-9]\d{2,4})[-‐‑–](?P<second>[1-9]\d?)\b(?![-/.:]\d)")
+_TWO_NUMBERS = re.compile(r"\b(?P<first>[1-9]\d{2})[-‐‑–](?P<second>[1-9])\b(?![-/.:]\d)")
 """Not a month, "1999-05", nor a date, "1999-5-31"."""
 DECIMALS = 4
 """Decimals of a score, so that the last bits of a sum never decide an order."""

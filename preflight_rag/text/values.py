@@ -55,8 +55,10 @@ _ASKS_NUMBER = re.compile(
     r"^(?:about |in )?how (?:many|much|old|tall|long|far|fast|large|big|high|deep|heavy|often)\b"
     r"|\b(?:population|number|percentage|proportion|rate|incidence|prevalence|height|elevation|area|length|weight|dose|"
     r"capacity|cost|price|age) of\b"
-    r"|^(?:at )?(?:what|which)(?:['’]s| is| are| was| were)? (?:[\w'’.-]{1,40} ){0,6}?rate"
-    r"(?= (?:of|for|on|in|at|per|is|are|was|do|does|did|will|must)\b|\W{0,5}$)",
+    r"|^what(?:['’]s| is| was) (?:the|our|your|my|their|its) (?!(?:name|kind|type|meaning)\b)"
+    r"(?:[\w'’.-]{1,40} ){0,3}?rate"
+    r"(?= (?:of|for|on|in|at|per)\b|\W{0,5}$)"
+    r"|^(?:at )?(?:what|which) (?:[a-z-]{1,20} )?rate (?:do|does|did|is|are|was|will|must)\b",
     re.I,
 )
 """A question for a number. A rate is one wherever it is the subject: "What is the bank's interest rate for a loan?"."""

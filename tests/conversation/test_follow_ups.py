@@ -450,6 +450,8 @@ def test_a_count_without_anything_else_keeps_the_question_before_it_for_the_next
         ("What was the rent at the end of 2023?", "And in 2022?", "What was the rent at the end of 2022?"),
         ("What was the price in May 2023?", "And 2021?", "What was the price in May 2021?"),
         ("What were sales in Europe in 2023?", "And in Asia?", "What were sales in Asia in 2023?"),
+        ("What did RFC 2026 change?", "And in 2019?", "What did RFC 2026 change in 2019?"),
+        ("How much has it grown since 2015?", "And in 2022?", "How much has it grown since 2015 in 2022?"),
     ],
 )
 def test_a_year_or_a_place_takes_the_place_of_the_one_in_the_question(question, message, expected):

@@ -26,6 +26,9 @@ def test_a_sentence_for_the_opposite_case(question, sentence):
         (QUESTION, "You'll need to reset your password."),
         ("How do I change the password?", "If you did not change the password, call us."),
         # What is denied behind the clause is no part of the case.
+        ("What if I lose my ticket?", "If you cannot find your ticket, ask at the desk."),
+        ("What if I cancel?", "If you cancel no later than 3 May you get a refund."),
+        ("What if it rains?", "If it rains there is no concert."),
         ("What happens if I lose my card?", "If you lose your card, do not worry."),
     ],
 )

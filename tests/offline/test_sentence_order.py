@@ -75,6 +75,7 @@ def test_sentences_of_likely_passages_with_found_answers_are_preferred():
         ("This affects 73 airplanes.", "73", True),
         ("Between 100-120 people came.", "120", True),
         ("It opened in 1999-05.", "1999", True),
+        ("They won 102-98.", "102", True),
     ],
 )
 def test_a_part_of_a_models_number_is_no_answer(text, span, counts):

@@ -14,6 +14,8 @@ from preflight_rag.text.values import asked_kind
         ("At what rate is VAT charged?", "number"),
         ("Who sets the interest rate?", "name"),
         ("Which rates office is near?", "name"),
+        ("Which bank has the lowest interest rate for car loans?", "name"),
+        ("What determines the exchange rate?", "name"),
         ("How long is the lease?", "number"),
         ("In what year was it built?", "date"),
         ("Is the rate fixed?", "verdict"),

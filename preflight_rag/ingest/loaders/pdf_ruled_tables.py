@@ -437,8 +437,14 @@ def _is_table(grid: Grid, words: Mapping[int, Sequence[_Word]]) -> bool:
     filled = sum(len({*row} & words.keys()) > 1 for row in grid.cells)
     if min(without_spans, filled) < max(LEAST_ROWS, MOSTLY * len(grid.cells)):
         return False
-    # A contract in two currencies has two amounts in a cell; where many rows are like that, they are several rows each.
-    holding_rows = sum(_contains_rows([words.get(number, ()) for number in row]) for row in grid.cells)
+    # A contract in two currencies has two amounts in a cell; with two labels, or in many rows, they are several rows.
+    holding_rows = 0
+    for row in grid.cells:
+        cells = [words.get(number, ()) for number in row]
+        if _contains_rows(cells):
+            holding_rows += 1
+            if len({word.line for word in cells[0]}) > 1:
+                return False
     return holding_rows <= MOST_HOLDING_ROWS * len(grid.cells)
 
 

@@ -33,13 +33,9 @@ LONGEST = 160
 """Maximum number of characters of a running line."""
 SHORTEST_TITLE = 12
 """Minimum number of letters by which a title that is cut off or wrapped is recognised."""
-LEAST_STAMP_NUMBERS = 6
-"""Minimum number of numbers in a printer's stamp; a name with a date, a time and a page has at most five."""
 LONGEST_NUMBER = 9
 """Characters at the end of a line that are searched for its page number."""
-_NUMBER = re.compile(r"\d+")
-_LONG_CODE = re.compile(r"\b(?=[A-Z]{0,20}\d)(?=\d{0,20}[A-Z])[A-Z0-9]{12,40}\b")
-"""Twelve or more capitals and digits in one word."""
+_PRINTERS_WORD = re.compile(r"\bVerDate .*\bFrm \d|\bon DSK[A-Z0-9]{6,14}PROD\b")
 _OF_TOTAL = re.compile(r" ?(?:/|\bof|\bvon|\bsur|\bde|\bdi|\bvan|\bz|\bav|\baf) ?\d{1,4}$")
 """The end of a page number with the number of all pages: "3/12", "3 of 12"."""
 _NUMBER_BEHIND = re.compile(r"(?<![^\s|·•])(?:(\d{1,4})|([ivxlc]{1,7}))$")
@@ -161,11 +157,11 @@ def without_running_lines(pages: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _is_printers_stamp(line: str) -> bool:
-    """Return whether a line at the edge of most pages is a stamp of the printing, which names no document.
+    """Return whether a line at the edge of most pages is a stamp of the Federal Register's printer.
 
-    It has many numbers, "16:21 Aug 05, 2020 Jkt 250001 PO 00000 Frm 00001", or a long code: "on DSKJLSW7X2PROD".
+    "VerDate Sep<11>2014 16:21 Aug 05, 2020 Jkt 250001 PO 00000 Frm 00001"; addresses and accounts stay.
     """
-    return len(_NUMBER.findall(line)) >= LEAST_STAMP_NUMBERS or _LONG_CODE.search(line) is not None
+    return _PRINTERS_WORD.search(line) is not None
 
 
 def _is_numbered_title(line: str, seen_lines: set[str]) -> bool:

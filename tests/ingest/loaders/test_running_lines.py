@@ -193,3 +193,9 @@ def test_a_name_with_a_date_and_a_page_stays_once() -> None:
     cleaned = without_running_lines(pages)
     assert cleaned[0] == ["Ada oiled it", "Ada left", "Rules 2024-05-31, page 1 of 5"]
     assert cleaned[1] == ["Bo oiled it", "Bo left"]
+
+
+def test_a_foot_with_an_account_and_a_telephone_stays_once() -> None:
+    foot = "Holm GmbH, IBAN DE89370400440532013000, Tel. +49 89 123 45 67"
+    cleaned = without_running_lines([[f"{word} oiled it", f"{word} left", foot] for word in ("Ada", "Bo", "Cy", "Di")])
+    assert [foot in page for page in cleaned] == [True, False, False, False]
