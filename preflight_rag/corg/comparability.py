@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from preflight_rag.corg.agreement import same_answer
 from preflight_rag.text.negation import DENIAL
+from preflight_rag.text.populations import POPULATIONS
 from preflight_rag.text.sentences import sentence_spans
 from preflight_rag.text.values import Amount, Figures, figures_of
 from preflight_rag.text.words import STOP_WORDS
@@ -39,16 +40,6 @@ _QUARTER = re.compile(
     re.I,
 )
 _ORDINALS = {"first": "1", "second": "2", "third": "3", "fourth": "4"}
-_GROUPS_OF_DIVISIONS = (
-    {"men": "men", "man": "men", "male": "men", "males": "men", "boys": "men",
-     "women": "women", "woman": "women", "female": "women", "females": "women", "girls": "women"},
-    {"children": "young", "child": "young", "infants": "young", "infant": "young", "neonates": "young",
-     "newborns": "young", "adolescents": "young", "pediatric": "young", "paediatric": "young",
-     "adult": "adult", "adults": "adult", "elderly": "old", "older": "old", "seniors": "old"},
-    {"placebo": "control", "control": "control", "controls": "control", "sham": "control", "untreated": "control",
-     "usual": "control", "intervention": "treated", "treated": "treated", "treatment": "treated", "active": "treated"},
-)  # fmt: skip
-"""The group that each word names, a mapping for each division of a population: by sex, age and arm of a study."""
 # In "treatment group B" the letter is the name, so the word before "group" is none.
 _ARM = re.compile(
     r"(?<![\w+-])[+-]*+(?P<after>\w[\w+-]{0,39}(?:\s(?:mg|µg|g|ml|%))?)"
@@ -113,7 +104,7 @@ def about_different_things(a: Statement, b: Statement) -> bool:
     if any(_are_disjoint(names_in(first), names_in(second)) for names_in in (_years, _periods, _arms)):
         return True
     # Within one division (sex, age, arm) only: "women" and "children" may be the same people.
-    for group_of_word in _GROUPS_OF_DIVISIONS:
+    for group_of_word in POPULATIONS:
         groups = []
         for text in (first, second):
             words = re.findall(r"\w+", text.casefold())

@@ -49,7 +49,8 @@ _SYNONYMS = (
     frozenset(words("child children kid kids")),
 )
 """Groups of index terms that mean the same."""
-NO_SUBJECT = frozenset(words("how much many long often old cost costs price get take takes last"))
+NO_SUBJECT = frozenset(words("how much many long often old cost costs price paid spent get take takes last"))
+"""Words that say what is asked of a thing, and not which thing: a row of an award list has no "paid"."""
 LEAST_SHARED = 0.5
 """Least share of a question's words in a sentence that may answer it; a guess."""
 LEAST_SHARED_ABOUT = 1 / 3

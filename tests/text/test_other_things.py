@@ -3,7 +3,8 @@
 import pytest
 
 from preflight_rag.state.reading import Source
-from preflight_rag.text.other_things import answers_to, is_of_another_thing, says_about
+from preflight_rag.text.other_things import answers_to, is_of_another_thing, says_about, subject_words
+from preflight_rag.text.words import words
 
 VOLUNTEER = "Walter Finch received the county's volunteer award."
 LEASE = "The lease of the café ends on 31 December 2029."
@@ -96,3 +97,7 @@ def test_what_answers_has_half_of_the_words_and_the_thing(question, text, expect
 )
 def test_what_is_said_about_a_question_has_a_third_of_its_words_and_a_reason(question, text, expected):
     assert says_about(question, Source(1, "p", "", text), text) is expected
+
+
+def test_what_is_asked_of_a_thing_is_no_part_of_its_name() -> None:
+    assert subject_words("How much was paid for the alcohol testers?") == frozenset(words("alcohol testers"))
